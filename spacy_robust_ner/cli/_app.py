@@ -1,0 +1,57 @@
+"""The typer application that every command of the package joins."""
+
+import functools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import typer
+from wasabi import msg
+
+app = typer.Typer(
+    name="robust-ner",
+    help="Named entity recognition on incompletely annotated data: corpus tools and diagnostics.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+)
+
+
+def command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add a function to the application. An error with one of our codes is shown as a message and
+    ends with exit code 1; any other error is a bug and keeps its stack trace.
+
+    name (str): The command's name.
+    RETURNS (Callable): The decorator.
+    """
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def shell(*args: Any, **kwargs: Any) -> None:
+            try:
+                function(*args, **kwargs)
+            except (ValueError, OSError) as error:
+                if not str(error).startswith("[R"):
+                    raise
+                msg.fail(str(error))
+                raise typer.Exit(1) from error
+
+        app.command(name)(shell)
+        return shell
+
+    return register
+
+
+def write_json(result: Any, output: Path | None) -> None:
+    """Print a command's result as JSON, or write it to a file.
+
+    result (Any): JSON-serializable data.
+    output (Optional[Path]): The file; None for standard output.
+    """
+    text = json.dumps(result, ensure_ascii=False, indent=2)
+    if output is None:
+        typer.echo(text)
+        return
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(text + "\n", encoding="utf8")
