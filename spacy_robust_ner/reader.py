@@ -8,7 +8,9 @@ documents without a word. Use this one in its place: the settings are the same.
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
+from spacy.errors import Errors as SpacyErrors
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Corpus, Example
@@ -37,7 +39,20 @@ def sentence_as_doc(sentence: Span) -> Doc:
 
 class AnnotationCorpus(Corpus):
     """Read Examples from .spacy files, as spaCy's Corpus does, and keep the completeness flag and
-    the span groups when documents are split into sentences."""
+    the span groups when documents are split into sentences.
+
+    spans_key (Optional[str]): Also offer the entities as a span group under this key, for
+        components that learn from ``doc.spans``.
+    """
+
+    def __init__(self, path: str | Path, *, spans_key: str | None = None, **settings: Any) -> None:
+        super().__init__(path, **settings)
+        self.spans_key = spans_key
+
+    def _make_example(self, nlp: Language, reference: Doc, gold_preproc: bool) -> Example:
+        if self.spans_key is not None:
+            reference.spans[self.spans_key] = list(reference.ents)
+        return super()._make_example(nlp, reference, gold_preproc)
 
     def make_examples(self, nlp: Language, reference_docs: Iterable[Doc]) -> Iterator[Example]:
         left_out = 0
@@ -82,6 +97,7 @@ def make_corpus_reader_v1(
     max_length: int = 0,
     limit: int = 0,
     augmenter: Callable[[Language, Example], Iterator[Example]] | None = None,
+    spans_key: str | None = None,
 ) -> Callable[[Language], Iterable[Example]]:
     """Build the reader for a config's [corpora] blocks.
 
@@ -90,10 +106,9 @@ def make_corpus_reader_v1(
     max_length (int): Split longer documents into sentences; 0 for no limit.
     limit (int): Read that many examples only; 0 for no limit.
     augmenter (Optional[Callable]): Data augmentation, as in spaCy.
+    spans_key (Optional[str]): Also offer the entities as ``doc.spans[spans_key]``.
     RETURNS (Callable[[Language], Iterable[Example]]): The reader.
     """
-    from spacy.errors import Errors as SpacyErrors
-
     if path is None:
         raise ValueError(SpacyErrors.E913)
     return AnnotationCorpus(
@@ -102,4 +117,5 @@ def make_corpus_reader_v1(
         max_length=max_length,
         limit=limit,
         augmenter=augmenter or dont_augment,
+        spans_key=spans_key,
     )

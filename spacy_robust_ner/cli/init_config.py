@@ -1,0 +1,36 @@
+"""``init-config``: write a complete training config."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from wasabi import msg
+
+from ..recipes import ENCODERS, METHODS, config_text, make_config
+from ._app import command
+
+
+def init_config(output: Path, *, method: str, encoder: str, lang: str = "en") -> Path:
+    """Write the config of a method and an encoder.
+
+    RETURNS (Path): The file.
+    """
+    config = make_config(method, encoder, lang=lang)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(config_text(config), encoding="utf8")
+    return output
+
+
+@command("init-config")
+def init_config_cli(
+    output: Annotated[Path, typer.Argument(help="The config file to write.")],
+    method: Annotated[str, typer.Option("--method", "-m", help=f"One of {', '.join(METHODS)}.")],
+    encoder: Annotated[
+        str, typer.Option("--encoder", "-e", help=f"One of {', '.join(ENCODERS)}.")
+    ] = "cnn",
+    lang: Annotated[str, typer.Option("--lang", "-l", help="Language code.")] = "en",
+) -> None:
+    """Write a complete config for `spacy train`, from a method and an encoder."""
+    init_config(output, method=method, encoder=encoder, lang=lang)
+    msg.good(f"Saved config: {output}")
+    msg.text(f"spacy train {output} --paths.train train.spacy --paths.dev dev.spacy --output out")
