@@ -129,13 +129,10 @@ def encode_tags(
     end_before, label_before = -1, ""
     for start, end, label in sorted(spans):
         touches = start == end_before and label == label_before
-        if end == start + 1:
-            first = marks.single
-        else:
-            first = marks.inside if scheme == "iob1" else marks.begin
-        tags[start] = f"{marks.begin if touches else first}-{label}"
-        if scheme not in ("iob1", "iob2", "io") and end == start + 1:
-            tags[start] = f"{marks.single}-{label}"
+        prefix = marks.single if end == start + 1 else marks.begin
+        if scheme == "iob1":
+            prefix = marks.begin if touches else marks.inside
+        tags[start] = f"{prefix}-{label}"
         for i in range(start + 1, end):
             tags[i] = f"{marks.last if i == end - 1 else marks.inside}-{label}"
         end_before, label_before = end, label
