@@ -13,7 +13,8 @@ class _WithCode(type):
 
 class Errors(metaclass=_WithCode):
     R001 = (
-        "There is no corpus at '{path}'. Give a .spacy file, or a directory that holds .spacy files."
+        "There is no corpus at '{path}'. Give a .spacy file, or a directory that holds "
+        ".spacy files."
     )
     R002 = (
         "'{path}' is not a readable .spacy file ({reason}). Make it anew with "
@@ -24,8 +25,8 @@ class Errors(metaclass=_WithCode):
         "directory that is new or holds only shards written by this tool."
     )
     R004 = (
-        "The tag '{tag}' does not belong to the scheme '{scheme}'. Give the right one with --scheme "
-        "({known}), or the right column with --tag-column."
+        "The tag '{tag}' does not belong to the scheme '{scheme}'. Give the right one with "
+        "--scheme ({known}), or the right column with --tag-column."
     )
     R005 = "Unknown tag scheme '{scheme}'. Known: {known}."
     R006 = (
@@ -39,7 +40,7 @@ class Errors(metaclass=_WithCode):
     R008 = "{path}, line {line}: {reason} Mend it, or leave it out with --skip-bad."
     R009 = (
         "{path}, line {line}: the JSON is malformed ({reason}). Nothing after this place can be "
-        "read, so --skip-bad does not help here: mend the file, or write one record a line (.jsonl)."
+        "read, so --skip-bad does not help here: mend the file, or write a record a line (.jsonl)."
     )
     R010 = (
         "The format of '{path}' can't be told from its content ({reason}). Give it with --format: "
@@ -63,15 +64,28 @@ class Errors(metaclass=_WithCode):
     )
     R016 = "Unknown value '{value}' for {option}. Known: {known}."
     R017 = "There is no file at '{path}' to convert."
-    R018 = "Nothing to convert: give at least one input, as an argument or with --complete/--incomplete."
+    R018 = "Nothing to convert: give an input as an argument, or with --complete or --incomplete."
     R019 = "The input '{path}' is given twice, with different statements about its completeness."
-    R020 = "Can't make a blank pipeline for the language '{lang}' ({reason}). Give a code with --lang."
+    R020 = "Can't make a blank pipeline for '{lang}' ({reason}). Give a language with --lang."
     R021 = (
         "The output '{path}' is also an input. Convert to another place: inputs are read while the "
         "output is written."
     )
     R022 = "{path}: {reason}"
     R023 = "The shard size must be at least 1, not {value}."
+    R060 = "The {name} probability must lie between 0 and 1, not {value}. For 80 percent, give 0.8."
+    R061 = (
+        "No entity of the corpus has the label {labels}, for which a masking probability was given. "
+        "Labels of the corpus: {known}. Nothing was written."
+    )
+    R062 = "Masked tokens can't become '{value}'. Choose one of: {allowed}."
+    R063 = (
+        "The paths of {name} ('{path}') and {other_name} ('{other}') are the same or lie one in the "
+        "other. Gold annotation could leak into training; give paths apart from each other."
+    )
+    R064 = "Can't read the label probability '{value}'. Write LABEL=PROBABILITY, as in PER=0.8."
+    R065 = "Say what to mask: a probability with --probability, or one or more of --label LABEL=P."
+    R066 = "Can't draw to '{path}': the file name must end in one of {known}."
     R200 = "Unknown {kind} '{value}'. Known: {known}."
     R201 = "There is no experiment file at '{path}'."
     R202 = "The experiment file '{path}' can't be used: {reason}."
@@ -81,6 +95,59 @@ class Errors(metaclass=_WithCode):
     )
     R204 = "There are no finished runs in '{path}'. Run 'spacy-robust-ner experiment' first."
     R205 = "Plots need matplotlib. Install it with: pip install 'spacy-robust-ner[plots]'."
+    R080 = "There is no dictionary at '{path}'. Give PATH or LABEL=PATH of a file or a directory."
+    R081 = "{path}, line {line}: {reason} Mend the dictionary, or leave it out with --skip-bad."
+    R082 = (
+        "The dictionaries leave nothing to match ({reason}). Check the files, and loosen "
+        "--exclude, --min-length or --ambiguous."
+    )
+    R083 = "Unknown value '{value}' for {option}. Known: {known}."
+    R084 = (
+        "The gold corpus and the input differ at document {number}: {reason}. Both must hold the "
+        "same documents in the same order."
+    )
+    R085 = (
+        "The input has no annotated document to evaluate against. Give the annotation as a "
+        "separate corpus with --gold, or leave --evaluate away."
+    )
+    R086 = "{option} must be at least {minimum}, not {value}."
+    R087 = "There is no file at '{path}'. Give a text file, for --exclude with one word a line."
+    R088 = "{path}, line {line}: {reason} Save the file as UTF-8."
+    R089 = (
+        "Nothing to do: give --output for the annotated corpus, or --evaluate or --gold to measure."
+    )
+    R090 = "Give either --evaluate or --gold: there can be only one gold annotation."
+    R100 = (
+        "max_width = {max_width} leaves no candidate spans. Set it to the widest entity you want "
+        "to find, or to null for all spans."
+    )
+    R101 = (
+        "The span of tokens {start} to {end} (end exclusive) does not lie in document {doc} of the "
+        "batch. Give token positions counted in the document, and a document of the batch."
+    )
+    R102 = (
+        "A budget of {budget} candidates a chunk can't hold a single span. Set it to at least 1; "
+        "some ten thousands are fast."
+    )
+    R103 = "The setting '{name}' is {value}, but it has to be {wanted}. Change it in the config."
+    R104 = (
+        "The {part} needs '{value}', which was not given. Pass it, or choose a part that does "
+        "without."
+    )
+    R105 = "The setting '{name}' is '{value}'. Set it to one of: {choices}."
+    R106 = (
+        "There are {n_priors} class priors for {n_labels} labels. Give one number for each label, "
+        "in the order of the labels, 'no entity' included (its number is not read)."
+    )
+    R107 = (
+        "The class priors {priors} are not shares of the candidate spans: each has to be at least "
+        "0, and their sum below 1. Count the entities of each type that you expect, and divide by "
+        "the number of candidate spans."
+    )
+    R108 = (
+        "The centroids are {found}, but the model has {wanted}. They belong to another model: fit "
+        "them anew with this one."
+    )
 
 
 class Warnings(metaclass=_WithCode):

@@ -1,5 +1,13 @@
 """Command line: ``spacy-robust-ner …`` and ``python -m spacy robust-ner …``."""
 
+from . import annotate as _annotate  # noqa: F401
+from . import convert as _convert  # noqa: F401
+from . import evaluate as _evaluate  # noqa: F401
+from . import experiment as _experiment  # noqa: F401
+from . import init_config as _init_config  # noqa: F401
+from . import mask as _mask  # noqa: F401
+from . import report as _report  # noqa: F401
+from . import stats as _stats  # noqa: F401
 from ._app import app
 
 __all__ = ["app", "main"]
