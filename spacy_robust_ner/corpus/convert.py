@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import spacy
@@ -13,7 +14,7 @@ from ..errors import Errors
 from .building import build_doc
 from .convert_report import ConvertReport, InputReport
 from .formats import find_format, get_format
-from .io import DEFAULT_SHARD_SIZE, write_docs
+from .io import DEFAULT_SHARD_SIZE, DocWriter
 from .records import BadRecord
 from .source import ReadOptions, Source
 
@@ -51,7 +52,8 @@ def read_inputs(
     report = report if report is not None else ConvertReport()
     for each in inputs:
         given = each if isinstance(each, CorpusInput) else CorpusInput(each)
-        yield from _read_input(given, nlp, format, options, report)
+        source = Source(given.path, nlp, options, report.add_input(given.path))
+        yield from _read_input(source, format, given.complete)
 
 
 def convert(
@@ -75,15 +77,33 @@ def convert(
     progress (Optional[Callable]): Wraps the stream of documents, e.g. in a progress bar.
     RETURNS (ConvertReport): What was found and written.
     """
-    check_inputs(inputs, output)
+    given = [each if isinstance(each, CorpusInput) else CorpusInput(each) for each in inputs]
+    check_inputs(given, output)
     if shard_size < 1:
         raise ValueError(Errors.R023.format(value=shard_size))
+    if format != "auto":
+        get_format(format)
     pipeline = blank_pipeline(nlp) if isinstance(nlp, str) else nlp
+    options = options or ReadOptions()
     report = ConvertReport(output=str(output))
-    docs: Iterable[Doc] = read_inputs(
-        inputs, nlp=pipeline, format=format, options=options, report=report
-    )
-    write_docs(progress(docs) if progress else docs, output, shard_size=shard_size)
+
+    def read() -> Iterator[Doc]:
+        for each in given:
+            source = Source(
+                each.path, pipeline, options, report.add_input(each.path), shares_vocab=False
+            )
+            yield from _read_input(source, format, each.complete)
+
+    docs = iter(progress(read()) if progress else read())
+    with DocWriter(output, shard_size=shard_size) as writer:
+        more = True
+        while more:
+            before = writer.count
+            # A vocab never forgets a word by itself, and would grow with the corpus.
+            with pipeline.memory_zone():
+                for doc in islice(docs, shard_size):
+                    writer.write(doc)
+            more = writer.count - before == shard_size
     return report
 
 
@@ -95,17 +115,16 @@ def blank_pipeline(lang: str) -> Language:
         raise ValueError(Errors.R020.format(lang=lang, reason=error)) from error
 
 
-def check_inputs(inputs: Sequence[CorpusInput | Path], output: Path) -> None:
+def check_inputs(inputs: Sequence[CorpusInput], output: Path) -> None:
     """Find what can't work before anything is read.
 
-    inputs (Sequence[Union[CorpusInput, Path]]): The inputs.
+    inputs (Sequence[CorpusInput]): The inputs.
     output (Path): The corpus to be written.
     """
     if not inputs:
         raise ValueError(Errors.R018)
     flags: dict[Path, bool | None] = {}
-    for each in inputs:
-        given = each if isinstance(each, CorpusInput) else CorpusInput(each)
+    for given in inputs:
         if not given.path.exists():
             raise FileNotFoundError(Errors.R017.format(path=given.path))
         place = given.path.resolve()
@@ -115,15 +134,12 @@ def check_inputs(inputs: Sequence[CorpusInput | Path], output: Path) -> None:
             raise ValueError(Errors.R021.format(path=output))
 
 
-def _read_input(
-    given: CorpusInput, nlp: Language, format: str, options: ReadOptions, report: ConvertReport
-) -> Iterator[Doc]:
-    if not given.path.exists():
-        raise FileNotFoundError(Errors.R017.format(path=given.path))
-    source = Source(given.path, nlp, options, report.add_input(given.path))
+def _read_input(source: Source, format: str, complete: bool | None) -> Iterator[Doc]:
+    if not source.path.exists():
+        raise FileNotFoundError(Errors.R017.format(path=source.path))
     name = format
     if format == "auto":
-        name = find_format(given.path)
+        name = find_format(source.path)
         source.report.found.append("format")
     source.report.format = name
     for record in get_format(name).read(source):
@@ -136,8 +152,8 @@ def _read_input(
                 source.leave_out(record.line, str(error))
                 continue
         if doc is not None:
-            if given.complete is not None:
-                set_complete(doc, given.complete)
+            if complete is not None:
+                set_complete(doc, complete)
             _count(doc, source.report)
             yield doc
 

@@ -79,12 +79,15 @@ class Source:
     nlp (Language): Its tokenizer makes tokens of running text.
     options (ReadOptions): How to read it.
     report (InputReport): What was found, filled while reading.
+    shares_vocab (bool): Whether all documents must share the pipeline's vocab. Otherwise each
+        .spacy file is read with one of its own, which goes when the file is done.
     """
 
     path: Path
     nlp: Language
     options: ReadOptions
     report: InputReport
+    shares_vocab: bool = True
 
     def leave_out(self, line: int, reason: str) -> None:
         """Deal with a malformed part: note it if it may be skipped, stop otherwise.

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from spacy.tokens import Doc
 from spacy.training.converters.json_to_docs import json_to_docs
+from spacy.vocab import Vocab
 
-from ..io import read_docs
+from ..io import docbin_paths, read_docs
 from ..records import BadRecord
 from ..source import Source, require
 from ..streams import Item, read_json
@@ -17,7 +18,8 @@ def read_docbin(source: Source) -> Iterator[Doc]:
     source (Source): A file, or a directory of shards.
     YIELDS (Doc): The documents.
     """
-    yield from read_docs(source.path, source.nlp.vocab)
+    for file in docbin_paths(source.path):
+        yield from read_docs(file, source.nlp.vocab if source.shares_vocab else Vocab())
 
 
 def read_legacy_json(source: Source) -> Iterator[Doc]:
@@ -28,14 +30,15 @@ def read_legacy_json(source: Source) -> Iterator[Doc]:
     """
 
     def parse(item: Item) -> list[Doc]:
+        # All of a document's paragraphs, in a vocabulary of the converter's own.
         record = require(item.value, dict, "A document")
         require(record.get("paragraphs"), list, "'paragraphs'")
         try:
-            docs = list(json_to_docs([record]))
+            return list(json_to_docs([record]))
         except Exception as error:
             # spaCy's converter expects well-formed input and fails in many ways on other.
             raise BadRecord(f"spaCy can't read the document ({error!r}).") from error
-        return [Doc(source.nlp.vocab).from_bytes(doc.to_bytes()) for doc in docs]
 
     for docs in source.parse(read_json(source.path), parse):
-        yield from docs
+        for doc in docs:
+            yield Doc(source.nlp.vocab).from_bytes(doc.to_bytes())
