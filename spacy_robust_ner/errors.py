@@ -73,15 +73,17 @@ class Errors(metaclass=_WithCode):
     )
     R022 = "{path}: {reason}"
     R023 = "The shard size must be at least 1, not {value}."
+    R040 = "{place}: the frame has {problem}. The syntax is described in spacy_robust_ner.sample."
+    R041 = "Can't write the sample to '{path}': it is a file. Give the name of a directory."
     R060 = "The {name} probability must lie between 0 and 1, not {value}. For 80 percent, give 0.8."
     R061 = (
-        "No entity of the corpus has the label {labels}, for which a masking probability was given. "
-        "Labels of the corpus: {known}. Nothing was written."
+        "No entity of the corpus has the label {labels}, for which a masking probability was "
+        "given. Labels of the corpus: {known}. Nothing was written."
     )
     R062 = "Masked tokens can't become '{value}'. Choose one of: {allowed}."
     R063 = (
-        "The paths of {name} ('{path}') and {other_name} ('{other}') are the same or lie one in the "
-        "other. Gold annotation could leak into training; give paths apart from each other."
+        "The paths of {name} ('{path}') and {other_name} ('{other}') are the same or lie one in "
+        "the other. Gold annotation could leak into training; give paths apart from each other."
     )
     R064 = "Can't read the label probability '{value}'. Write LABEL=PROBABILITY, as in PER=0.8."
     R065 = "Say what to mask: a probability with --probability, or one or more of --label LABEL=P."

@@ -1,0 +1,118 @@
+"""Strings that are labeled in one place of a corpus and outside of entities in another: the
+cheapest sign of missing labels. Memory grows with the number of labeled strings only."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from spacy.tokens import Doc, Span
+
+_OUTSIDE_IOB = 2
+_CONTEXT_TOKENS = 8
+
+Form = tuple[str, ...]
+
+
+@dataclass
+class SurfaceForm:
+    """A labeled string.
+
+    text (str): Its words.
+    labels (Dict[str, int]): How often it has each label.
+    outside (int): How often all its tokens are O.
+    example (Optional[str]): The first of these places, with its context.
+    """
+
+    text: str
+    labels: Counter[str] = field(default_factory=Counter)
+    outside: int = 0
+    example: str | None = None
+
+    @property
+    def labeled(self) -> int:
+        """RETURNS (int): How often it is an entity."""
+        return sum(self.labels.values())
+
+    @property
+    def suspicion(self) -> float:
+        """RETURNS (float): How many of its O places would be entities if it were one as often
+        there as it is over all. Rare slips and common words alike come out low."""
+        return self.outside * self.labeled / (self.outside + self.labeled)
+
+    def as_dict(self) -> dict[str, Any]:
+        """RETURNS (Dict[str, Any]): JSON-serializable."""
+        labels = dict(self.labels.most_common())
+        return {**asdict(self), "labels": labels, "labeled": self.labeled}
+
+
+class SurfaceForms:
+    """Collects the labeled strings in one pass over a corpus and looks for them among the O tokens
+    in another. Strings are compared token by token, with their case."""
+
+    def __init__(self) -> None:
+        self._forms: dict[Form, SurfaceForm] = {}
+        self._lengths: dict[str, list[int]] = {}
+
+    def __len__(self) -> int:
+        """RETURNS (int): The number of labeled strings."""
+        return len(self._forms)
+
+    def collect(self, doc: Doc) -> None:
+        """doc (Doc): A document of the first pass."""
+        for ent in doc.ents:
+            form = tuple(token.text for token in ent)
+            found = self._forms.get(form)
+            if found is None:
+                found = self._forms[form] = SurfaceForm(ent.text)
+                lengths = self._lengths.setdefault(form[0], [])
+                if len(form) not in lengths:
+                    lengths.append(len(form))
+                    lengths.sort(reverse=True)
+            found.labels[ent.label_] += 1
+
+    def search(self, doc: Doc) -> None:
+        """Count the O places of the strings: the longest from the left, none that touches an
+        entity or a token whose annotation is missing.
+
+        doc (Doc): A document of the second pass.
+        """
+        words = [token.text for token in doc]
+        is_outside = [token.ent_iob == _OUTSIDE_IOB for token in doc]
+        start = 0
+        while start < len(words):
+            width = self._match(words, is_outside, start)
+            if width:
+                form = self._forms[tuple(words[start : start + width])]
+                form.outside += 1
+                if form.example is None:
+                    form.example = _in_context(doc[start : start + width])
+            start += width or 1
+
+    def outside(self) -> list[SurfaceForm]:
+        """RETURNS (List[SurfaceForm]): The strings with O places, the most suspicious first."""
+        found = [form for form in self._forms.values() if form.outside]
+        return sorted(found, key=lambda form: (-form.suspicion, form.text))
+
+    def _match(self, words: Sequence[str], is_outside: Sequence[bool], start: int) -> int:
+        if not is_outside[start]:
+            return 0
+        for width in self._lengths.get(words[start], ()):
+            end = start + width
+            if tuple(words[start:end]) in self._forms and all(is_outside[start:end]):
+                return width
+        return 0
+
+
+def _in_context(span: Span) -> str:
+    start = max(span.start - _CONTEXT_TOKENS, 0)
+    end = min(span.end + _CONTEXT_TOKENS, len(span.doc))
+    before, after = span.doc[start : span.start], span.doc[span.end : end]
+    parts = [
+        "…" if start else "",
+        before.text,
+        f"[{span.text}]",
+        after.text,
+        "…" if end < len(span.doc) else "",
+    ]
+    return " ".join(" ".join(part.split()) for part in parts if part.strip())
