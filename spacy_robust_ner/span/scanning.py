@@ -1,0 +1,128 @@
+"""Going through all candidates of a batch, in training without gradient and at inference.
+
+Training has two phases. Where a sampler or the ratio term reads scores, phase one scores all
+candidates without gradient and without dropout, chunk by chunk; phase two scores the chosen spans
+alone, with gradient. A sampler that reads nothing needs no scores at all.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ..candidates import BatchAnnotation, Candidates, CandidateTable
+from ..types import Projections, SamplerInput, SpanHead, SpanOutput
+from .samplers import mean_unit_vector
+
+# Small enough for the temporary tensors of a block to stay in the processor's cache.
+DEFAULT_BLOCK = 1024
+
+
+@contextmanager
+def without_dropout(module: nn.Module) -> Iterator[None]:
+    """Switch a module to evaluation, and afterwards back to what it was."""
+    was_training = module.training
+    module.eval()
+    try:
+        yield
+    finally:
+        module.train(was_training)
+
+
+def score_in_blocks(
+    head: SpanHead,
+    projections: Projections,
+    starts: Tensor,
+    ends: Tensor,
+    *,
+    block: int = DEFAULT_BLOCK,
+) -> SpanOutput:
+    """Score many spans with small temporary tensors. For use without gradient.
+
+    head (SpanHead): The head.
+    projections (Projections): From its `prepare`.
+    starts (Tensor): First token rows. Shape: (spans,).
+    ends (Tensor): One after the last token rows. Shape: (spans,).
+    block (int): Spans to score at a time.
+    RETURNS (SpanOutput): Logits and vectors of all spans.
+    """
+    if len(starts) <= block:
+        return head.score(projections, starts, ends)
+    outputs = [
+        head.score(projections, *pair)
+        for pair in zip(starts.split(block), ends.split(block), strict=True)
+    ]
+    return SpanOutput(
+        torch.cat([output.logits for output in outputs]),
+        torch.cat([output.vectors for output in outputs]),
+    )
+
+
+def candidate_tensors(spans: Candidates, device: torch.device) -> tuple[Tensor, Tensor]:
+    """RETURNS (Tuple[Tensor, Tensor]): Starts and ends on a device. Shapes: (spans,)."""
+    return _tensor(spans.starts, device), _tensor(spans.ends, device)
+
+
+def _tensor(values: NDArray[Any], device: torch.device) -> Tensor:
+    return torch.from_numpy(values).to(device)
+
+
+@torch.no_grad()
+def positive_anchor(
+    head: SpanHead, projections: Projections, table: CandidateTable, annotation: BatchAnnotation
+) -> Tensor | None:
+    """The mean unit vector of the batch's labelled spans.
+
+    head (SpanHead): The head, with dropout switched off.
+    projections (Projections): From its `prepare`.
+    table (CandidateTable): The candidates.
+    annotation (BatchAnnotation): The annotation.
+    RETURNS (Optional[Tensor]): None if nothing is labelled. Shape: (hidden,).
+    """
+    rows = annotation.positive_rows
+    starts, ends = candidate_tensors(table.spans_at(rows), projections[0].device)
+    return mean_unit_vector(head.score(projections, starts, ends).vectors)
+
+
+@torch.no_grad()
+def scan(
+    table: CandidateTable,
+    annotation: BatchAnnotation,
+    *,
+    budget: int,
+    device: torch.device,
+    head: SpanHead | None = None,
+    projections: Projections | None = None,
+) -> Iterator[SamplerInput]:
+    """Go through all candidates of a batch for those that choose among them.
+
+    table (CandidateTable): The candidates.
+    annotation (BatchAnnotation): What is known about them.
+    budget (int): The greatest number of candidates in memory at a time.
+    device (torch.device): Where the tensors shall be.
+    head (Optional[SpanHead]): The head, with dropout switched off, if scores are wanted.
+    projections (Optional[Projections]): From its `prepare`.
+    YIELDS (SamplerInput): The next candidates, with log-probabilities and vectors if there is a
+        head.
+    """
+    for spans in table.chunks(budget):
+        log_probs = vectors = None
+        if head is not None and projections is not None:
+            starts, ends = candidate_tensors(spans, device)
+            output = score_in_blocks(head, projections, starts, ends)
+            log_probs, vectors = torch.log_softmax(output.logits, dim=1), output.vectors
+        offset = table.doc_starts[spans.doc_index]
+        yield SamplerInput(
+            rows=_tensor(spans.rows, device),
+            doc_index=_tensor(spans.doc_index, device),
+            starts=_tensor(spans.starts - offset, device),
+            ends=_tensor(spans.ends - offset, device),
+            is_positive=_tensor(annotation.is_positive(spans), device),
+            is_unknown=_tensor(annotation.is_unknown(spans), device),
+            is_true_negative=_tensor(annotation.is_true_negative(spans), device),
+            log_probs=log_probs,
+            vectors=vectors,
+        )
