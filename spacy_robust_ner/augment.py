@@ -48,7 +48,8 @@ def create_mask_entities_augmenter_v1(
             choose_entities(reference, document, draw, thresholds),
             masked_as=masked_as,
         )
-        set_complete(reference, False)
+        if probability:
+            set_complete(reference, False)
         yield Example(example.predicted, reference)
 
     return augment

@@ -74,7 +74,8 @@ def mask_cli(
         bool,
         typer.Option(
             "--keep-flags",
-            help="Documents that lose nothing stay complete. By default all become incomplete.",
+            help="Documents that lose nothing stay complete. By default all become incomplete, "
+            "unless every probability is 0.",
         ),
     ] = False,
     gold: Annotated[

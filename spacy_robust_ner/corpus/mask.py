@@ -121,7 +121,8 @@ def mask_corpus(
         as whole forms allow). Reads the corpus twice and keeps 8 bytes an entity.
     masked_as (MaskedAs): The state that masked tokens get.
     keep_flags (bool): Leave documents that lost nothing as complete as they were. By default
-        the whole corpus is marked incomplete, since nobody who gets it can tell them apart.
+        the whole corpus is marked incomplete, since nobody who gets it can tell them apart. Where
+        no probability is above 0, all flags stay.
     rejected_spans_key (str): The only span group that training documents keep.
     shard_size (int): Documents a shard, if the outputs are directories.
     show_progress (bool): Draw progress bars.
@@ -138,6 +139,7 @@ def mask_corpus(
         thresholds = thresholds_for_shares(_labeled_draws(docs, draw), probability, shares)
     else:
         thresholds = thresholds_for_probabilities(probability, shares)
+    keep_flags = keep_flags or not any((probability, *shares.values()))
     report = MaskReport(probability, shares, seed, by_surface, exact, masked_as)
     with ExitStack() as outputs:
         # Left in the reverse order: no training file without the gold that belongs to it.

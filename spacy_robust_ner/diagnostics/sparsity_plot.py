@@ -10,6 +10,7 @@ from ..errors import Errors
 from .plots import new_canvas
 
 _SUFFIXES = (".png", ".svg", ".pdf")
+_CURVE_STEPS = 500
 
 
 def check_drawable(path: Path) -> None:
@@ -43,7 +44,8 @@ def draw_sparsity(points: Sequence[SparsityPoint], path: Path, *, title: str = "
         ecolor="#9cc3de",
         label="entities: mean ± standard deviation",
     )
-    lengths = range(max((point.length for point in points), default=1) + 1)
+    longest = max((point.length for point in points), default=1)
+    lengths = [longest * step / _CURVE_STEPS for step in range(_CURVE_STEPS + 1)]
     axes.plot(
         lengths,
         [math.sqrt(length) for length in lengths],

@@ -287,6 +287,16 @@ def test_flags(tmp_path, keep_flags):
     assert [stated_complete(doc) for doc in load(target)] == expected
 
 
+def test_flags_stay_where_nothing_can_be_masked(tmp_path):
+    docs = [Doc(Vocab(), words=["Ada"], ents=["B-PER"]) for _ in range(3)]
+    for doc, flag in zip(docs, [True, False, None], strict=True):
+        set_complete(doc, flag)
+    write_docs(docs, tmp_path / "source.spacy")
+    settings = {"probability": 0.0, "label_probabilities": {"PER": 0.0}}
+    _, target, *_ = run(tmp_path / "source.spacy", tmp_path, **settings)
+    assert [stated_complete(doc) for doc in load(target)] == [True, False, None]
+
+
 def test_unknown_label_is_an_error_and_leaves_earlier_files_alone(source, tmp_path):
     _, target, gold, dropped = run(source, tmp_path)
     before = [path.read_bytes() for path in (target, gold, dropped)]
@@ -414,6 +424,14 @@ def test_augmenter_leaves_the_original_alone():
     assert not masked.reference.ents
     assert states(example.reference) == before
     assert stated_complete(example.reference) is None
+
+
+def test_augmenter_without_a_chance_changes_nothing():
+    example = examples()[3]
+    set_complete(example.reference, True)
+    [same] = make_augmenter(probability=0.0)(spacy.blank("en"), example)
+    assert states(same.reference) == states(example.reference)
+    assert stated_complete(same.reference) is True
 
 
 def test_augmenter_by_surface_agrees_with_the_command(source, tmp_path):
