@@ -88,6 +88,43 @@ class Errors(metaclass=_WithCode):
     R064 = "Can't read the label probability '{value}'. Write LABEL=PROBABILITY, as in PER=0.8."
     R065 = "Say what to mask: a probability with --probability, or one or more of --label LABEL=P."
     R066 = "Can't draw to '{path}': the file name must end in one of {known}."
+    R110 = (
+        "The model of the component has no weights yet. Call nlp.initialize(), or load a trained "
+        "pipeline."
+    )
+    R111 = (
+        "The loss {loss} estimates a risk over all unlabeled spans, which needs a fair sample of "
+        "them; {sampler} chooses by the model's scores. Use the sampler All, Uniform or Fraction."
+    )
+    R112 = (
+        "{head} is no span head: it lacks prepare() and score(). See SpanHead in "
+        "spacy_robust_ner.types."
+    )
+    R113 = (
+        "The loss {loss} needs the confidence of a first stage. Set the component's 'confidence' "
+        "to a block such as spacy_robust_ner.PipelineConfidence.v1."
+    )
+    R114 = (
+        "There are no labels for '{name}'. Give them with 'labels' under [initialize.components."
+        "{name}], or check that the training data have entities: {count} examples were read."
+    )
+    R115 = (
+        "'{name}' would write nothing: set annotate_ents to true, or spans_key to the name of a "
+        "span group."
+    )
+    R116 = (
+        "'{name}' has a retrieval block, but no centroids were fitted. Fit them with "
+        "'spacy-robust-ner fit-centroids', or set retrieval to null."
+    )
+    R117 = "'{path}' holds no confidence for the text that starts with '{text}'."
+    R118 = (
+        "Line {line} of the confidence file '{path}' can't be used: {reason}. Each line is a JSON "
+        "object with \"tokens\" and \"spans\", a list of [start, end, confidence]."
+    )
+    R119 = (
+        "The pipeline '{path}' has no component that gives span probabilities. Train a first stage "
+        "with robust_span_ner."
+    )
     R200 = "Unknown {kind} '{value}'. Known: {known}."
     R201 = "There is no experiment file at '{path}'."
     R202 = "The experiment file '{path}' can't be used: {reason}."
@@ -150,10 +187,40 @@ class Errors(metaclass=_WithCode):
         "The centroids are {found}, but the model has {wanted}. They belong to another model: fit "
         "them anew with this one."
     )
+    R150 = "Unknown tag scheme '{scheme}' for a token model. Set it to one of: {known}."
+    R151 = (
+        "The label '{label}' is the name of the extra type for spans that are no entities. Rename "
+        "the label in the corpus, or switch the sampling of such spans off."
+    )
+    R152 = (
+        "A head for {n_tags} tag(s) has nothing to decide. Give the component at least one label "
+        "before the model is built."
+    )
+    R153 = (
+        "No tag sequence that the scheme '{scheme}' allows agrees with what is known about "
+        "document {doc} of the batch. Look for tags in a wrong order, or for allowed tag sets that "
+        "leave a token nothing."
+    )
+    R154 = "Line {line} of the removed tokens can't be read: {reason}. Select them anew."
+    R155 = (
+        "The spans {first} and {second} of the dictionary matches overlap. Resolve overlaps first; "
+        "a span that may have several labels is given once, with all of them."
+    )
+    R156 = (
+        "The class priors {priors} are not shares of the tokens: each has to be at least 0, and "
+        "their sum below 1. Estimate how many tokens are in entities of each label, and divide by "
+        "the number of all tokens."
+    )
+    R157 = "There is no class prior for {labels}. Give one for each label in the setting 'priors'."
 
 
 class Warnings(metaclass=_WithCode):
     W001 = (
-        "{count} documents of '{path}' were left out because they have at least max_length = "
-        "{max_length} tokens and no sentence boundaries. Set max_length to 0, or add boundaries."
+        "{count} documents or sentences of '{path}' were left out because they have at least "
+        "max_length = {max_length} tokens and no sentence boundaries inside. Raise max_length, set "
+        "it to 0 for no limit, or add boundaries."
+    )
+    W100 = (
+        "{count} of {total} labeled entities ({share:.1%}) are wider than max_width = {max_width} "
+        "tokens and can be neither learned nor found by '{name}'. Raise max_width in its model."
     )

@@ -1,7 +1,7 @@
 """What a conversion found, for people and for scripts."""
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,18 @@ class InputReport:
     ignored: Counter[str] = field(default_factory=Counter)
     conflicts: Notes = field(default_factory=Notes)
 
+    def to_dict(self) -> dict[str, Any]:
+        """RETURNS (Dict[str, Any]): The report as JSON-serializable data."""
+        result: dict[str, Any] = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, Counter):
+                value = dict(value.most_common())
+            elif isinstance(value, Notes):
+                value = asdict(value)
+            result[each.name] = value
+        return result
+
 
 @dataclass(slots=True)
 class ConvertReport:
@@ -119,5 +131,5 @@ class ConvertReport:
             "documents": self.documents,
             "tokens": self.tokens,
             "entities": dict(self.entities.most_common()),
-            "inputs": [asdict(each) for each in self.inputs],
+            "inputs": [each.to_dict() for each in self.inputs],
         }

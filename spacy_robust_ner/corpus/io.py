@@ -1,25 +1,19 @@
 """The only place of the corpus tools that reads and writes .spacy files."""
 
-import functools
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
-import srsly
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from ..annotation import COMPLETE_EXTENSION
+from ..annotation import docs_in, pack_user_data
 from ..errors import Errors
 
 SUFFIX = ".spacy"
 DEFAULT_SHARD_SIZE = 5000
-
-# Where a Doc keeps the flag in its user data.
-_FLAG = ("._.", COMPLETE_EXTENSION, None, None)
 
 
 def docbin_paths(path: Path) -> list[Path]:
@@ -49,36 +43,7 @@ def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
             shard = DocBin().from_disk(file)
         except Exception as error:
             raise ValueError(Errors.R002.format(path=file, reason=error)) from error
-        packed = list(shard.user_data)
-        shard.user_data = [None] * len(packed)
-        for i, doc in enumerate(shard.get_docs(vocab)):
-            if i < len(packed):
-                doc.user_data.update(_unpack(packed[i]))
-            yield doc
-
-
-@functools.cache
-def _packed_flags() -> dict[bytes, dict[Any, Any]]:
-    """msgpack looks through all installed packages each time that it packs or unpacks, which takes
-    longer than everything else about a document. Most documents have no user data but the flag."""
-    common: list[dict[Any, Any]] = [{}, *({_FLAG: flag} for flag in (True, False, None))]
-    return {srsly.msgpack_dumps(data): data for data in common}
-
-
-def _pack(user_data: dict[Any, Any]) -> bytes:
-    if len(user_data) <= 1:
-        for packed, data in _packed_flags().items():
-            # Equality isn't enough: 1 equals True.
-            if data == user_data and all(user_data[key] is data[key] for key in data):
-                return packed
-    return bytes(srsly.msgpack_dumps(user_data))
-
-
-def _unpack(packed: bytes | None) -> dict[Any, Any]:
-    if packed is None:
-        return {}
-    common = _packed_flags().get(packed)
-    return srsly.msgpack_loads(packed, use_list=False) if common is None else common
+        yield from docs_in(shard, vocab)
 
 
 class DocWriter:
@@ -108,7 +73,7 @@ class DocWriter:
     def write(self, doc: Doc) -> None:
         """doc (Doc): The next document of the corpus."""
         self._shard.add(doc)
-        self._shard.user_data.append(_pack(doc.user_data))
+        self._shard.user_data.append(pack_user_data(doc))
         self.count += 1
         if not self._single and len(self._shard) >= self.shard_size:
             self._flush()
