@@ -20,8 +20,8 @@ Frames are plain text, one sentence a line, in ``frames_<theme>.txt`` (English) 
   capitals. Lines that start with ``# `` are comments.
 * ``a`` before a slot becomes ``an`` where the name asks for it.
 
-``names.txt`` and ``zh_names.txt`` hold the parts of the names. They are divided among the splits,
-so that most names of dev and test do not occur in train.
+``names.txt`` and ``zh_names.txt`` hold the parts of the names. The English parts are divided among
+the splits, so that most names of dev and test do not occur in train.
 """
 
 from .generate import DEFAULT_SEED, SplitCounts, generate_sample

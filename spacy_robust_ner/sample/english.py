@@ -25,8 +25,6 @@ _HELD_OUT_SHARE = 0.08
 _HELD_OUT_DRAWS = 0.25
 _MAX_FOLLOW_UPS = 3
 _DOCSTART = "-DOCSTART-\tO\n\n"
-# More than enough for every document to differ; the limit only guards against an endless loop.
-_MAX_TRIES = 1000
 
 Document = tuple[Sentence, ...]
 
@@ -86,9 +84,7 @@ class EnglishSample:
         own_decks = {theme: _deck(stories, rng) for theme, stories in (own or {}).items()}
         themes = [theme for theme, weight in THEMES.items() for _ in range(weight)]
         documents: list[Document] = []
-        for _ in range(count * _MAX_TRIES):
-            if len(documents) == count:
-                break
+        while len(documents) < count:
             theme = rng.choice(themes)
             held_out = own is not None and rng.chance(_HELD_OUT_DRAWS)
             story = next((own_decks if held_out else decks)[theme])

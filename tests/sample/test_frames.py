@@ -47,7 +47,10 @@ def test_four_hundred_distinct_frames() -> None:
     bare = {re.sub(r"\{[^}]*\}|\[[^\]]*\]|\W+", " ", f.text).lower().strip() for f in frames}
     assert len({f.text for f in frames}) == len(frames)
     assert len(bare - {""}) >= 400
-    assert len(read_stories(DATA_DIR / "zh_frames.txt")) >= 30
+    chinese = read_stories(DATA_DIR / "zh_frames.txt")
+    assert len(chinese) >= 30
+    readme = (Path(__file__).parents[2] / "assets" / "README.md").read_text(encoding="utf8")
+    assert f"({len(frames)} English and {len(chinese)} Chinese ones" in readme
 
 
 def test_every_frame_can_be_filled() -> None:
