@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from spacy_robust_ner.annotation import set_complete, stated_complete
 from spacy_robust_ner.cli import app
-from spacy_robust_ner.corpus.draws import stable_hash, threshold_for_share
+from spacy_robust_ner.corpus.draws import Thresholds, stable_hash, threshold_for_share
 from spacy_robust_ner.corpus.io import docbin_paths, read_docs, write_docs
 from spacy_robust_ner.corpus.mask import mask_corpus
 
@@ -198,6 +198,12 @@ def test_equal_draws_are_cut_where_the_count_is_nearest():
     ]
     assert threshold_for_share(array("Q"), 0.5) == 0
     assert threshold_for_share(array("Q", [2**64 - 1]), 1.0) == 2**64
+
+
+def test_a_draw_at_the_threshold_is_not_chosen():
+    thresholds = Thresholds(7, {"PER": 0})
+    assert [thresholds.choose("LOC", draw) for draw in (6, 7)] == [True, False]
+    assert not thresholds.choose("PER", 0)
 
 
 def test_labels_have_their_own_probabilities(source, tmp_path):
