@@ -71,7 +71,10 @@ class Errors(metaclass=_WithCode):
         "The output '{path}' is also an input. Convert to another place: inputs are read while the "
         "output is written."
     )
-    R022 = "{path}: {reason}"
+    R022 = (
+        "'{path}' is a directory, which the format '{format}' can't be: only .spacy files may come "
+        "as a directory. Give the files in it."
+    )
     R023 = "The shard size must be at least 1, not {value}."
     R040 = "{place}: the frame has {problem}. The syntax is described in spacy_robust_ner.sample."
     R041 = "Can't write the sample to '{path}': it is a file. Give the name of a directory."

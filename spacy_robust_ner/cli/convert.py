@@ -25,19 +25,28 @@ _FORMAT_HELP = "; ".join(f"{name}: {each.description}" for name, each in FORMATS
 def convert_cli(
     output: Annotated[
         Path,
-        typer.Argument(help="Corpus to write: a name in .spacy, or a directory for shards."),
+        typer.Argument(
+            metavar="OUTPUT", help="Corpus to write: a name in .spacy, or a directory for shards."
+        ),
     ],
     inputs: Annotated[
         list[Path] | None,
-        typer.Argument(help="Inputs whose completeness is not stated, or kept if they are .spacy."),
+        typer.Argument(
+            metavar="[INPUT]...",
+            help="Inputs whose completeness is not stated, or kept if they are .spacy.",
+        ),
     ] = None,
     complete: Annotated[
         list[Path] | None,
-        typer.Option(help="An input in which every entity is annotated. Repeatable."),
+        typer.Option(
+            metavar="PATH", help="An input in which every entity is annotated. Repeatable."
+        ),
     ] = None,
     incomplete: Annotated[
         list[Path] | None,
-        typer.Option(help="An input in which entities may be unlabeled. Repeatable."),
+        typer.Option(
+            metavar="PATH", help="An input in which entities may be unlabeled. Repeatable."
+        ),
     ] = None,
     format: Annotated[
         str, typer.Option("--format", "-f", help=f"auto: from the content. {_FORMAT_HELP}.")
@@ -55,7 +64,10 @@ def convert_cli(
     tag_column: Annotated[int, typer.Option(help="Column of the tags, likewise.")] = -1,
     missing_tag: Annotated[
         list[str] | None,
-        typer.Option(help="Tag of tokens that nobody annotated. Repeatable. Default: UNK and -"),
+        typer.Option(
+            metavar="TAG",
+            help="Tag of tokens that nobody annotated. Repeatable. Default: UNK and -",
+        ),
     ] = None,
     docs: Annotated[
         str,
@@ -111,8 +123,9 @@ def convert_cli(
     of --incomplete. For example, sentences that annotators labeled in full and others that a
     dictionary labeled in part:
 
-        spacy-robust-ner convert corpus/train.spacy --complete yang2018_train.txt
-        --incomplete yang2018_ds_pa.txt
+    \b
+    spacy-robust-ner convert corpus/train.spacy \\
+        --complete yang2018_train.txt --incomplete yang2018_ds_pa.txt
 
     Tokens are entity, O or missing (nobody annotated them). Prodigy: accepted spans are entities,
     and the other tokens of an accepted text are missing, or O with --no-missing; rejected spans

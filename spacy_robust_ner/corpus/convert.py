@@ -141,8 +141,11 @@ def _read_input(source: Source, format: str, complete: bool | None) -> Iterator[
     if format == "auto":
         name = find_format(source.path)
         source.report.found.append("format")
+    reader = get_format(name).read
+    if source.path.is_dir() and name != "docbin":
+        raise ValueError(Errors.R022.format(path=source.path, format=name))
     source.report.format = name
-    for record in get_format(name).read(source):
+    for record in reader(source):
         if isinstance(record, Doc):
             doc: Doc | None = record
         else:

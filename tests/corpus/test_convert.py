@@ -1,4 +1,5 @@
 import json
+import tracemalloc
 
 import pytest
 import spacy
@@ -9,6 +10,7 @@ from spacy_robust_ner.annotation import set_complete, stated_complete
 from spacy_robust_ner.cli import app
 from spacy_robust_ner.corpus.convert import CorpusInput, convert, read_inputs
 from spacy_robust_ner.corpus.convert_report import MAX_LISTED
+from spacy_robust_ner.corpus.formats import find_format
 from spacy_robust_ner.corpus.io import read_docs, write_docs
 from spacy_robust_ner.corpus.source import ReadOptions
 
@@ -210,12 +212,15 @@ def test_cli_options_of_text_formats(tmp_path):
         (["train.spacy"], "R021"),
         (["binary.dat"], "R010"),
         (["other.json"], "R010"),
+        (["folder", "--format", "conll"], "R022"),
+        (["folder"], "R001"),
     ],
 )
 def test_cli_errors(ec, monkeypatch, arguments, code):
     monkeypatch.chdir(ec)
     convert([ec / "full.txt"], ec / "train.spacy")
     (ec / "binary.dat").write_bytes(b"\x00\xff" * 50)
+    (ec / "folder").mkdir()
     (ec / "other.json").write_text('[{"foo": 1}]')
     result = run("train.spacy", *arguments)
     assert result.exit_code == 1
@@ -229,3 +234,20 @@ def test_output_inside_of_which_an_input_lies(tmp_path):
     with pytest.raises(ValueError, match="R021"):
         convert([tmp_path / "corpus" / "in.txt"], tmp_path / "corpus")
     assert (tmp_path / "corpus" / "in.txt").exists()
+
+
+def test_finding_the_format_of_a_single_line_reads_its_beginning_only(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([{"tokens": ["word"] * 20, "entities": []}] * 40_000))
+    tracemalloc.start()
+    assert find_format(path) == "tokens"
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert path.stat().st_size > 6_000_000
+    assert peak < 1_000_000
+
+
+@pytest.mark.parametrize("first", ["[ O", "{ O", '"\tO', "[\tB-X"])
+def test_columns_that_begin_like_json(tmp_path, first):
+    (tmp_path / "a.txt").write_text(first + "\nAda B-PER\n")
+    assert find_format(tmp_path / "a.txt") == "conll"

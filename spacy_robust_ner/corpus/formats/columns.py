@@ -10,7 +10,7 @@ from ...tags import SchemeDetector, decode_tags, split_tag
 from ..convert_report import Note
 from ..records import BadRecord, TokenRecord
 from ..source import Source
-from ..streams import Item, read_lines
+from ..streams import CHUNK_SIZE, Item, read_lines
 
 DOCSTART = "-DOCSTART-"
 
@@ -39,20 +39,26 @@ def split_columns(line: str) -> list[str]:
 
 def looks_like_columns(path: Path) -> bool:
     """RETURNS (bool): Whether a file's first lines are columns, the last one of them tags."""
+    # Not by lines of the file: the whole of a JSON file can be one line.
+    with path.open("rb") as file:
+        head = file.read(CHUNK_SIZE)
+        lines = head.split(b"\n")
+        if file.read(1):
+            lines.pop()
     seen = 0
-    for item in read_lines(path):
-        if item.problem:
+    for raw in lines[:_LOOKED_AT]:
+        try:
+            line = raw.decode("utf-8-sig").rstrip("\r")
+        except UnicodeDecodeError:
             return False
-        if not item.value.strip():
+        if not line.strip():
             continue
-        columns = split_columns(item.value)
+        columns = split_columns(line)
         last = columns[-1]
         is_tag = last in ("O", "UNK", "-", "-X-") or split_tag(last)[0] != ""
         if len(columns) < 2 or not (is_tag or columns[0] == DOCSTART):
             return False
         seen += 1
-        if seen == _LOOKED_AT:
-            break
     return seen > 0
 
 
@@ -109,7 +115,7 @@ def _sentences(source: Source) -> Iterator[Item]:
             rows, first, problem = [], 0, ""
             continue
         columns = split_columns(item.value)
-        if DOCSTART in columns[:1]:
+        if DOCSTART in columns:
             if rows or problem:
                 yield _sentence(first, rows, problem, source)
             rows, first, problem = [], 0, ""
