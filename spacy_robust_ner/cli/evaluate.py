@@ -21,7 +21,7 @@ def evaluate(
 
     model (str): The pipeline's directory or package name.
     data (Path): The gold corpus.
-    spans_key (Optional[str]): The span group with the predictions, if not ``doc.ents``.
+    spans_key (Optional[str]): The span group with the predictions; found out if not given.
     show_progress (bool): Whether to show a progress bar.
     RETURNS (Evaluation): The figures.
     """
@@ -36,7 +36,9 @@ def evaluate_cli(
     data: Annotated[Path, typer.Argument(help="Gold corpus: .spacy file or directory.")],
     spans_key: Annotated[
         str | None,
-        typer.Option("--spans-key", help="Span group with the predictions, if not doc.ents."),
+        typer.Option(
+            "--spans-key", help="Span group with the predictions; found out if not given."
+        ),
     ] = None,
     gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU.")] = -1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,

@@ -69,11 +69,13 @@ def evaluate_pipeline(
 
     nlp (Language): The pipeline.
     gold_docs (Iterable[Doc]): Documents with true entities.
-    spans_key (Optional[str]): Read the predictions from this span group, not from ``doc.ents``.
+    spans_key (Optional[str]): Read the predictions from this span group. Without it they are
+        read from ``doc.ents`` or, if no component sets that, from a component's span group.
     batch_size (Optional[int]): Documents a batch.
     RETURNS (Evaluation): The figures.
     """
     evaluation = Evaluation()
+    spans_key = spans_key or find_spans_key(nlp)
     for gold, predicted in predict(nlp, gold_docs, evaluation, batch_size=batch_size):
         missing = missing_tokens(gold)
         evaluation.add(
@@ -108,6 +110,16 @@ def predict(
         evaluation.tokens += len(gold)
         evaluation.seconds = perf_counter() - started
         yield gold, predicted
+
+
+def find_spans_key(nlp: Language) -> str | None:
+    """RETURNS (Optional[str]): The span group with a pipeline's predictions, or None for
+    ``doc.ents``.
+    """
+    if any("doc.ents" in nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names):
+        return None
+    keys = (getattr(nlp.get_pipe(name), "key", None) for name in nlp.pipe_names)
+    return next((key for key in keys if key is not None), None)
 
 
 def predicted_spans(doc: Doc, spans_key: str | None) -> list[Span]:

@@ -48,7 +48,6 @@ class Cell:
     encoder (str): The encoder's name.
     seed (int): The random seed.
     config (Path): The training config.
-    spans_key (Optional[str]): Where the predictions are, if not in ``doc.ents``.
     """
 
     corpus: TrainingCorpus
@@ -57,7 +56,6 @@ class Cell:
     encoder: str
     seed: int
     config: Path
-    spans_key: str | None
 
     @property
     def name(self) -> str:
@@ -104,7 +102,6 @@ class Matrix:
                             encoder=encoder,
                             seed=seed,
                             config=self.configs / method.group / f"{name}-{encoder}.cfg",
-                            spans_key=method.spans_key,
                         )
 
 

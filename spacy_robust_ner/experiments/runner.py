@@ -211,7 +211,7 @@ def _run_cell(
             _train_command(cell, matrix, plan["overrides"], partial, gpu_id), log, threads
         )
         trained = perf_counter()
-        processes.run(_evaluate_command(cell, matrix, partial, gpu_id), log, threads)
+        processes.run(_evaluate_command(matrix, partial, gpu_id), log, threads)
     except _CellFailed:
         partial.replace(final)
         raise
@@ -251,8 +251,8 @@ def _train_command(
     return command
 
 
-def _evaluate_command(cell: Cell, matrix: Matrix, directory: Path, gpu_id: int) -> list[str]:
-    command = _python(
+def _evaluate_command(matrix: Matrix, directory: Path, gpu_id: int) -> list[str]:
+    return _python(
         "spacy_robust_ner",
         "evaluate",
         directory / "model-best",
@@ -262,7 +262,6 @@ def _evaluate_command(cell: Cell, matrix: Matrix, directory: Path, gpu_id: int) 
         "--gpu-id",
         gpu_id,
     )
-    return command if cell.spans_key is None else [*command, "--spans-key", cell.spans_key]
 
 
 def _python(module: str, *arguments: Any) -> list[str]:

@@ -12,7 +12,6 @@ class Method:
     title (str): The name in tables and plots.
     source (str): Where the method was published.
     idea (str): What it does about unlabeled entities, in one sentence.
-    spans_key (Optional[str]): The span group that holds the predictions, if not ``doc.ents``.
     """
 
     name: str
@@ -20,7 +19,6 @@ class Method:
     title: str
     source: str
     idea: str
-    spans_key: str | None = None
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,76 @@ METHODS = {
             "spaCy spancat",
             "spaCy",
             "single-label span categorizer; every unlabeled span is a negative",
-            spans_key="sc",
+        ),
+        Method(
+            "span-all",
+            "span",
+            "span, all negatives",
+            "the naive baseline of the papers",
+            "every unlabeled span is a negative",
+        ),
+        Method(
+            "span-ns",
+            "span",
+            "span-NS",
+            "Li et al. 2021",
+            "a few unlabeled spans, drawn at random, are the negatives",
+        ),
+        Method(
+            "span-nsv",
+            "span",
+            "span-NS-V",
+            "Li et al. 2022",
+            "negatives that are hard but do not look like entities are drawn more often",
+        ),
+        Method(
+            "nrces",
+            "span",
+            "NRCES",
+            "Kang et al. 2022",
+            "the loss of negatives becomes bounded, so that it gives up on those it can't explain",
+        ),
+        Method(
+            "scl-rai",
+            "span",
+            "SCL-RAI",
+            "Si et al. 2022",
+            "contrastive learning, and retrieval that lowers the threshold for entities",
+        ),
+        Method(
+            "scl-rai-ns",
+            "span",
+            "SCL-RAI + NS",
+            "Si et al. 2022",
+            "the same with randomly drawn negatives",
+        ),
+        Method(
+            "top-neg",
+            "span",
+            "Top-Neg",
+            "Xu et al. 2023",
+            "the unlabeled spans most like entities are the negatives",
+        ),
+        Method(
+            "biaffine",
+            "span",
+            "biaffine",
+            "Yu et al. 2020",
+            "biaffine head; every unlabeled span is a negative",
+        ),
+        Method(
+            "bnpu",
+            "span",
+            "bnPU",
+            "Peng et al. 2019",
+            "risk of unlabeled spans, less what the class priors say is hidden in them",
+        ),
+        Method(
+            "span-ratio",
+            "span",
+            "span-NS + ratio",
+            "this package, after Effland and Collins 2021",
+            "randomly drawn negatives, and the model is told how many entities to expect",
         ),
     )
 }

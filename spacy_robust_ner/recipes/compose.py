@@ -8,7 +8,8 @@ from thinc.api import Config
 from ..errors import Errors
 from .catalogue import ENCODERS, METHODS
 
-_LISTENER = "listener"
+# Blocks of an encoder that go into the components which use it.
+_LISTENER, _HEAD = "listener", "head"
 
 
 def make_config(method: str, encoder: str, *, lang: str = "en") -> Config:
@@ -26,10 +27,12 @@ def make_config(method: str, encoder: str, *, lang: str = "en") -> Config:
     config = Config()
     for block in ENCODERS[encoder].blocks:
         config = config.merge(_read_block("encoders", block))
-    listener = config.pop(_LISTENER)
+    listener, head_settings = config.pop(_LISTENER), config.pop(_HEAD, {})
     method_block = _read_block("methods", method)
     for component in method_block["components"].values():
         component["model"]["tok2vec"] = listener
+        if component["factory"].startswith("robust_"):
+            component.update(head_settings)
     config = config.merge(method_block)
     config["nlp"]["lang"] = lang
     config["nlp"]["pipeline"] = [ENCODERS[encoder].component, *method_block["components"]]

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ..candidates import BatchAnnotation, CandidateTable
+from ..errors import Errors
 from ..types import NegativeSample, NegativeSampler, Projections, SamplerContext, SpanHead
 from .ratio import RatioSample, RatioSubset
 from .scanning import candidate_tensors, positive_anchor, scan, without_dropout
@@ -81,7 +82,7 @@ def choose_spans(
     device = tokens.device
     with without_dropout(head):
         if sampler.needs_scores or sampler.needs_vectors or ratio_sample is not None:
-            scorer = _as_span_head(head)
+            scorer = as_span_head(head)
             projections = scorer.prepare(tokens)
             if sampler.needs_vectors:
                 anchor = positive_anchor(scorer, projections, table, annotation)
@@ -125,7 +126,8 @@ def choose_spans(
     )
 
 
-def _as_span_head(head: nn.Module) -> SpanHead:
+def as_span_head(head: nn.Module) -> SpanHead:
+    """RETURNS (SpanHead): The module, if it scores spans."""
     if not isinstance(head, SpanHead):
-        raise TypeError(f"{type(head).__name__} has no prepare and score")
+        raise TypeError(Errors.R112.format(head=type(head).__name__))
     return head

@@ -1,7 +1,7 @@
 """What the span component minimises on one batch: chosen spans, and the terms of the loss."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -9,20 +9,11 @@ from torch.utils.checkpoint import checkpoint
 
 from ..candidates import BatchAnnotation, Candidates, CandidateTable
 from ..errors import Errors
-from ..types import (
-    LossInput,
-    NegativeSample,
-    NegativeSampler,
-    Projections,
-    SamplerContext,
-    SpanHead,
-    SpanLoss,
-    SpanOutput,
-)
+from ..types import LossInput, NegativeSampler, SpanHead, SpanLoss, SpanOutput
+from .choosing import ChosenSpans, as_span_head, choose_spans
 from .contrastive import ContrastiveTerm
 from .ratio import RatioSample, RatioTerm, entity_probabilities
-from .scanning import candidate_tensors, positive_anchor, scan, without_dropout
-from .selection import NegativeSelection
+from .scanning import candidate_tensors
 
 # Reads the entity confidence of candidates from a first stage. Shape: (spans,).
 ConfidenceReader = Callable[[Candidates], Tensor]
@@ -34,26 +25,27 @@ class BatchTerms:
 
     total (Tensor): What to minimise, a scalar with gradient.
     terms (Dict[str, Tensor]): Its parts as they enter the total, detached, by name.
-    negatives (NegativeSample): The chosen negatives.
+    chosen (ChosenSpans): The spans it was computed from.
     vectors (Tensor): Vectors of the labelled spans and the negatives, detached.
-        Shape: (spans, hidden).
-    targets (Tensor): Their label columns. Shape: (spans,).
+        Shape: (positives + negatives, hidden).
     """
 
     total: Tensor
     terms: dict[str, Tensor]
-    negatives: NegativeSample
+    chosen: ChosenSpans
     vectors: Tensor
-    targets: Tensor
 
 
 @dataclass(frozen=True)
-class _RatioSpans:
-    """The candidates that carry the gradient of the ratio term; without weights they are all."""
+class Course:
+    """Where training stands, as far as samplers and losses follow it.
 
-    rows: Tensor
-    weights: Tensor | None = None
-    exact: Tensor | None = None
+    epoch (int): Completed epochs.
+    max_epochs (int): Epochs in all.
+    """
+
+    epoch: int = 0
+    max_epochs: int = 1
 
 
 @dataclass
@@ -95,118 +87,95 @@ class SpanObjective:
         tokens: Tensor,
         table: CandidateTable,
         annotation: BatchAnnotation,
-        context: SamplerContext,
+        *,
+        course: Course,
+        doc_keys: Sequence[int] | None = None,
         confidence: ConfidenceReader | None = None,
+        o_index: int = 0,
     ) -> BatchTerms:
         """Choose negatives and compute the loss of a batch.
 
-        head (nn.Module): The head, a SpanHead.
+        head (nn.Module): A span head.
         tokens (Tensor): Token vectors with gradient. Shape: (tokens, width).
         table (CandidateTable): The candidates.
         annotation (BatchAnnotation): What is known about them.
-        context (SamplerContext): The batch and the course of training.
+        course (Course): Where training stands.
+        doc_keys (Optional[Sequence[int]]): Stable numbers of the documents.
         confidence (Optional[ConfidenceReader]): First-stage confidence, if the loss needs it.
+        o_index (int): Column of "no entity".
         RETURNS (BatchTerms): Loss and choice.
         """
-        if not isinstance(head, SpanHead):
-            raise TypeError(Errors.R112.format(head=type(head).__name__))
-        negatives, ratio_spans = self._choose(head, tokens, table, annotation, context)
-        positive_rows = torch.from_numpy(annotation.positive_rows).to(tokens.device)
-        rows = torch.cat((positive_rows, negatives.rows))
-        wanted = rows if ratio_spans is None else torch.cat((rows, ratio_spans.rows))
-        scored, place = torch.unique(wanted, return_inverse=True)
+        chosen = choose_spans(
+            head,
+            tokens,
+            table,
+            annotation,
+            self.sampler,
+            budget=self.chunk_size,
+            o_index=o_index,
+            epoch=course.epoch,
+            max_epochs=course.max_epochs,
+            doc_keys=doc_keys,
+            use_all_true_negatives=self.use_all_true_negatives,
+            ratio_sample=self._ratio_sample(table, o_index),
+        )
+        ratio_rows = self._ratio_rows(table, chosen)
+        rows = chosen.rows[: chosen.n_labelled]
+        # Rows of the ratio term may repeat the others: each is scored once.
+        scored, place = torch.unique(torch.cat((rows, ratio_rows)), return_inverse=True)
         spans = table.spans_at(scored.cpu().numpy())
-        output = self._score(head, head.prepare(tokens), *candidate_tensors(spans, tokens.device))
-        chosen, ratio_place = place[: len(rows)], place[len(rows) :]
-        targets = torch.full_like(rows, context.o_index)
-        targets[: len(positive_rows)] = torch.from_numpy(annotation.positive_labels).to(rows.device)
+        starts, ends = candidate_tensors(spans, tokens.device)
+        output = self._score(as_span_head(head), tokens, starts, ends)
+        labelled, in_ratio = place[: len(rows)], place[len(rows) :]
+        vectors = output.vectors[labelled]
         main = self.loss(
             LossInput(
-                logits=output.logits[chosen],
-                targets=targets,
+                logits=output.logits[labelled],
+                targets=chosen.targets,
                 n_docs=len(table.lengths),
-                o_index=context.o_index,
-                epoch=context.epoch,
-                weights=self._weights(negatives, len(positive_rows)),
+                o_index=o_index,
+                epoch=course.epoch,
+                weights=chosen.weights if self.loss.needs_uniform_negatives else None,
                 confidence=self._confidence(confidence, table, rows),
             )
         )
         total, terms = main, {"spans": main.detach()}
         if self.contrastive is not None:
-            term = self.contrastive(output.vectors[chosen], targets, o_index=context.o_index)
+            term = self.contrastive(vectors, chosen.targets, o_index=o_index)
             total = self.contrastive.combine(main, term)
             terms["contrastive"] = (self.contrastive.weight * term).detach()
             terms["spans"] = total.detach() - terms["contrastive"]
-        if self.ratio is not None and ratio_spans is not None:
-            starts, ends = candidate_tensors(spans, tokens.device)
+        if self.ratio is not None:
             term = self.ratio(
-                entity_probabilities(output.logits[ratio_place], context.o_index),
-                self.ratio.sizes(starts[ratio_place], ends[ratio_place]),
+                entity_probabilities(output.logits[in_ratio], o_index),
+                self.ratio.sizes(starts[in_ratio], ends[in_ratio]),
                 n_tokens=table.n_tokens,
-                weights=ratio_spans.weights,
-                exact=ratio_spans.exact,
+                weights=None if chosen.ratio is None else chosen.ratio.weights.to(tokens.dtype),
+                exact=None if chosen.ratio is None else chosen.ratio.exact.to(tokens.dtype),
             )
             total = total + term
             terms["ratio"] = term.detach()
-        return BatchTerms(total, terms, negatives, output.vectors[chosen].detach(), targets)
+        return BatchTerms(total, terms, chosen, vectors.detach())
 
-    @torch.no_grad()
-    def _choose(
-        self,
-        head: SpanHead,
-        tokens: Tensor,
-        table: CandidateTable,
-        annotation: BatchAnnotation,
-        context: SamplerContext,
-    ) -> tuple[NegativeSample, _RatioSpans | None]:
-        """Phase one: go through all candidates once, with scores only where somebody reads them."""
-        ratio_sample, ratio_spans = None, None
-        if self.ratio is not None:
-            if len(table) <= self.ratio_spans:
-                ratio_spans = _RatioSpans(torch.arange(len(table), device=tokens.device))
-            else:
-                ratio_sample = RatioSample(
-                    self.ratio_spans,
-                    term=self.ratio,
-                    o_index=context.o_index,
-                    generator=self._generator,
-                )
-        needs_head = (
-            self.sampler.needs_scores or self.sampler.needs_vectors or ratio_sample is not None
+    def _ratio_sample(self, table: CandidateTable, o_index: int) -> RatioSample | None:
+        """RETURNS (Optional[RatioSample]): None if all candidates can carry the gradient."""
+        if self.ratio is None or len(table) <= self.ratio_spans:
+            return None
+        return RatioSample(
+            self.ratio_spans, term=self.ratio, o_index=o_index, generator=self._generator
         )
-        with without_dropout(head):  # type: ignore[arg-type]
-            projections = head.prepare(tokens) if needs_head else None
-            if projections is not None and self.sampler.needs_vectors:
-                anchor = positive_anchor(head, projections, table, annotation)
-                context = replace(context, anchor=anchor)
-            selection = NegativeSelection(
-                self.sampler, context, use_all_true_negatives=self.use_all_true_negatives
-            )
-            for candidates in scan(
-                table,
-                annotation,
-                budget=self.chunk_size,
-                device=tokens.device,
-                head=head if needs_head else None,
-                projections=projections,
-            ):
-                selection.add(candidates)
-                if ratio_sample is not None:
-                    ratio_sample.add(candidates)
-        if ratio_sample is not None:
-            subset = ratio_sample.finish()
-            if subset is not None:
-                dtype = tokens.dtype
-                ratio_spans = _RatioSpans(
-                    subset.rows, subset.weights.to(dtype), subset.exact.to(dtype)
-                )
-        return selection.finish(), ratio_spans
 
-    def _score(
-        self, head: SpanHead, projections: Projections, starts: Tensor, ends: Tensor
-    ) -> SpanOutput:
+    def _ratio_rows(self, table: CandidateTable, chosen: ChosenSpans) -> Tensor:
+        if self.ratio is None:
+            return chosen.rows[:0]
+        if chosen.ratio is None:
+            return torch.arange(len(table), device=chosen.rows.device)
+        return chosen.ratio.rows
+
+    def _score(self, head: SpanHead, tokens: Tensor, starts: Tensor, ends: Tensor) -> SpanOutput:
         """Phase two. Of more spans than a chunk, only logits and vectors are kept for the backward
         pass, and the rest is computed again."""
+        projections = head.prepare(tokens)
         if len(starts) <= self.chunk_size:
             return head.score(projections, starts, ends)
 
@@ -224,11 +193,6 @@ class SpanObjective:
             torch.cat([logits for logits, _ in pieces]),
             torch.cat([vectors for _, vectors in pieces]),
         )
-
-    def _weights(self, negatives: NegativeSample, n_positives: int) -> Tensor | None:
-        if not self.loss.needs_uniform_negatives:
-            return None
-        return torch.cat((negatives.weights.new_ones(n_positives), negatives.weights))
 
     def _confidence(
         self, reader: ConfidenceReader | None, table: CandidateTable, rows: Tensor

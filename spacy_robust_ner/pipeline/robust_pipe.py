@@ -1,0 +1,198 @@
+"""What both components share: labels, writing, the frame of an update, saving and loading."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, cast
+
+from spacy.pipeline import TrainablePipe
+from spacy.tokens import Doc
+from spacy.training import Example, validate_examples
+from spacy.vocab import Vocab
+from thinc.api import Model, set_dropout_rate
+from thinc.optimizers import Optimizer
+from thinc.types import Floats2d
+from thinc.util import torch2xp, xp2torch
+from torch import Tensor, zeros_like
+
+from ..annotation import REJECTED_SPANS_KEY
+from ..decoding import Overlap, ScoredSpans
+from ..errors import Errors
+from .progress import TrainingProgress
+from .writing import write_entities, write_spans
+
+O_INDEX = 0
+OUTSIDE = "O"
+
+
+class RobustPipe(TrainablePipe):
+    """Base of the robust components. Their model has the references "tok2vec" and "head".
+
+    vocab (Vocab): The shared vocabulary.
+    model (Model): From documents to token vectors.
+    name (str): The component's name.
+    annotate_ents (bool): Write ``doc.ents``.
+    overwrite_ents (bool): Replace entities of earlier components, instead of filling the gaps.
+    spans_key (Optional[str]): Also write this span group.
+    spans_overlap (str): Overlaps in the span group: "flat", "nested" or "all".
+    rejected_spans_key (str): Span group of the training data with rejected spans.
+    default_complete (bool): What a training document without the flag counts as.
+    head_learn_rate_scale (float): Learning rate of the head, as a multiple of the encoder's.
+    scorer (Optional[Callable]): Evaluates predictions.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model[list[Doc], list[Floats2d]],
+        name: str,
+        *,
+        annotate_ents: bool = True,
+        overwrite_ents: bool = False,
+        spans_key: str | None = None,
+        spans_overlap: Overlap = "nested",
+        rejected_spans_key: str = REJECTED_SPANS_KEY,
+        default_complete: bool = False,
+        head_learn_rate_scale: float = 1.0,
+        scorer: Callable[..., dict[str, Any]] | None = None,
+    ) -> None:
+        if not annotate_ents and spans_key is None:
+            raise ValueError(Errors.R115.format(name=name))
+        self.vocab = vocab
+        self.model = model
+        self.name = name
+        self.annotate_ents = annotate_ents
+        self.overwrite_ents = overwrite_ents
+        self.spans_key = spans_key
+        self.spans_overlap: Overlap = spans_overlap
+        self.rejected_spans_key = rejected_spans_key
+        self.default_complete = default_complete
+        self.head_learn_rate_scale = head_learn_rate_scale
+        if spans_key is not None and scorer is not None:
+            scorer = partial(scorer, spans_key=spans_key)
+        self.scorer = scorer
+        self.cfg: dict[str, Any] = {"labels": [], "label_shares": {}, "epoch": 0}
+        self.progress = TrainingProgress()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """RETURNS (Tuple[str, ...]): The entity labels."""
+        return tuple(self.cfg["labels"])
+
+    @property
+    def label_data(self) -> list[str]:
+        """RETURNS (List[str]): What `spacy init labels` saves and `initialize` takes."""
+        return list(self.labels)
+
+    def add_label(self, label: str) -> int:
+        """Add a label before the model is initialized.
+
+        label (str): The label.
+        RETURNS (int): 0 if the label is already there, otherwise 1.
+        """
+        if label in self.labels:
+            return 0
+        self._allow_extra_label()
+        self.cfg["labels"].append(label)
+        self.vocab.strings.add(label)
+        return 1
+
+    def set_annotations(self, docs: Iterable[Doc], scores: Sequence[ScoredSpans]) -> None:
+        """Write entities.
+
+        docs (Iterable[Doc]): The documents.
+        scores (Sequence[ScoredSpans]): From `predict`.
+        """
+        names = (OUTSIDE, *self.labels)
+        for doc, found in zip(docs, scores, strict=True):
+            if self.annotate_ents:
+                write_entities(doc, found, names, overwrite=self.overwrite_ents)
+            if self.spans_key is not None:
+                write_spans(doc, found, names, key=self.spans_key, overlap=self.spans_overlap)
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Learn from a batch of examples.
+
+        examples (Iterable[Example]): The examples.
+        drop (float): Dropout of the encoder's thinc layers; that of the head is its own setting.
+        sgd (Optional[Optimizer]): The optimizer.
+        losses (Optional[Dict[str, float]]): Takes the objective under the component's name, and
+            its terms and counters under that name with a suffix.
+        RETURNS (Dict[str, float]): The losses.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        examples = list(examples)
+        validate_examples(examples, f"{type(self).__name__}.update")
+        if not any(len(example.predicted) for example in examples):
+            return losses
+        set_dropout_rate(self.model, drop)
+        vectors, backprop = self.model.begin_update([example.predicted for example in examples])
+        terms, d_vectors = self.get_loss(examples, vectors)
+        backprop(d_vectors)
+        if sgd not in (None, False):
+            self.finish_update(sgd)
+        self.progress.count(len(examples))
+        self.cfg["epoch"] = self.progress.epoch
+        for name, value in terms.items():
+            losses[name] = losses.get(name, 0.0) + value
+        return losses
+
+    def get_loss(
+        self, examples: Sequence[Example], scores: list[Floats2d]
+    ) -> tuple[dict[str, float], list[Floats2d]]:
+        """Compute the objective of a batch and its gradient. The head's own gradients are kept in
+        the head until `finish_update`.
+
+        examples (Sequence[Example]): The examples.
+        scores (List[Floats2d]): Their token vectors.
+        RETURNS (Tuple[Dict[str, float], List[Floats2d]]): The terms of the loss, by the names that
+            `update` logs them under, and the gradients of the token vectors.
+        """
+        tokens = self._tokens(scores, requires_grad=True)
+        total, logged = self._objective_of(examples, tokens)
+        total.backward()
+        gradient = tokens.grad if tokens.grad is not None else zeros_like(tokens)
+        lengths = self.model.ops.asarray1i([len(vectors) for vectors in scores])
+        d_vectors = self.model.ops.unflatten(cast(Floats2d, torch2xp(gradient)), lengths)
+        return logged, d_vectors
+
+    def _objective_of(
+        self, examples: Sequence[Example], tokens: Tensor
+    ) -> tuple[Tensor, dict[str, float]]:
+        """examples (Sequence[Example]): The examples of a batch.
+        tokens (Tensor): Their token vectors, with gradient. Shape: (tokens, width).
+        RETURNS (Tuple[Tensor, Dict[str, float]]): What to minimise, and what to log.
+        """
+        raise TypeError(f"{type(self).__name__} has no objective")
+
+    def finish_update(self, sgd: Optimizer) -> None:
+        """Apply the gradients, the head's at its own learning rate.
+
+        sgd (Optimizer): The optimizer.
+        """
+        self.model.get_ref("tok2vec").finish_update(sgd)
+        at_own_rate = partial(sgd, lr_scale=self.head_learn_rate_scale)
+        self.model.get_ref("head").finish_update(cast(Optimizer, at_own_rate))
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "RobustPipe":
+        """Load the component; training can go on where it was."""
+        super().from_bytes(bytes_data, exclude=exclude)
+        self.progress.resume(self.cfg["epoch"])
+        return self
+
+    def from_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> "RobustPipe":
+        """Load the component; training can go on where it was."""
+        super().from_disk(path, exclude=exclude)
+        self.progress.resume(self.cfg["epoch"])
+        return self
+
+    def _tokens(self, vectors: list[Floats2d], *, requires_grad: bool = False) -> Tensor:
+        flat = self.model.ops.flatten(vectors)
+        return xp2torch(flat, requires_grad=requires_grad)
