@@ -1,6 +1,7 @@
 """Command line: ``spacy-robust-ner …`` and ``python -m spacy robust-ner …``."""
 
 from . import annotate as _annotate  # noqa: F401
+from . import benchmark as _benchmark  # noqa: F401
 from . import convert as _convert  # noqa: F401
 from . import evaluate as _evaluate  # noqa: F401
 from . import experiment as _experiment  # noqa: F401

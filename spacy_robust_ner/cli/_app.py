@@ -18,11 +18,14 @@ app = typer.Typer(
 )
 
 
-def command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def command(
+    name: str, *, group: typer.Typer = app
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add a function to the application. An error with one of our codes is shown as a message and
     ends with exit code 1; any other error is a bug and keeps its stack trace.
 
     name (str): The command's name.
+    group (Typer): The application, or a group of commands that was added to it.
     RETURNS (Callable): The decorator.
     """
 
@@ -37,7 +40,7 @@ def command(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
                 msg.fail(str(error))
                 raise typer.Exit(1) from error
 
-        app.command(name)(shell)
+        group.command(name)(shell)
         return shell
 
     return register

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from spacy.tokens import Doc, DocBin, Span
 
-from ..annotation import set_complete
+from ..annotation import pack_user_data, set_complete
 from ..errors import Errors
 from .agreement import Agreement, GoldDocument, Mention, dense_offsets, dense_words
-from .convert import blank_pipeline, check_inputs, read_inputs
+from .convert import CorpusInput, blank_pipeline, check_inputs, read_inputs
 from .convert_report import ConvertReport
 from .dictionaries import BadLine, DictionarySource, read_entries
 from .io import DEFAULT_SHARD_SIZE, DocWriter
@@ -161,7 +161,8 @@ def annotate_corpus(
     if output is None and gold is None and not evaluate:
         raise ValueError(Errors.R089)
     if output is not None:
-        check_inputs([*inputs, gold] if gold else inputs, output)
+        read = [*inputs, gold] if gold else inputs
+        check_inputs([CorpusInput(path) for path in read], output)
     nlp = blank_pipeline(lang)
     read_report = ConvertReport()
     units = read_units(
@@ -257,7 +258,7 @@ class _Job:
 
     def __call__(self, texts: Iterable[Text]) -> _Result:
         counts = MatchCounts()
-        docs = DocBin(store_user_data=True)
+        docs = DocBin(store_user_data=False)
         mentions: list[list[Mention]] = []
         tokens = 0
         for text in texts:
@@ -265,9 +266,12 @@ class _Job:
             tokens += len(doc)
             if self.serialize:
                 docs.add(doc)
+                docs.user_data.append(pack_user_data(doc))
             if self.evaluate:
                 offsets = dense_offsets(dense_words(token.text for token in doc))
                 mentions.append([(offsets[e.start], offsets[e.end], e.label_) for e in doc.ents])
+        # Only now, so that the DocBin takes the packed user data and packs none itself.
+        docs.store_user_data = True
         return _Result(tokens, counts, docs.to_bytes() if self.serialize else b"", mentions)
 
 
