@@ -37,7 +37,7 @@ def _check(name: str, value: float, holds: bool, wanted: str) -> None:
 
 
 def _share_of_tokens(rate: float, pool_sizes: Tensor, context: SamplerContext) -> Tensor:
-    # In double precision and a hair down, so that .35 * 20 tokens are 7 spans and not 8.
+    # A hair down, so that .07 of 100 tokens are 7 spans: the product is 7.000000000000001.
     wanted = torch.ceil(context.doc_lengths.double() * rate - 1e-9).long()
     return torch.minimum(wanted, pool_sizes)
 
