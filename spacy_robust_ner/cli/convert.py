@@ -32,7 +32,7 @@ def convert_cli(
     inputs: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[INPUT]...",
+            metavar="INPUT",
             help="Inputs whose completeness is not stated, or kept if they are .spacy.",
         ),
     ] = None,

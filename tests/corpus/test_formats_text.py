@@ -205,9 +205,11 @@ def test_label_studio_counts_what_it_leaves_out(read_content, ents_of):
 def test_label_studio_compares_the_marked_text(read_content, states_of):
     tasks = [task({"result": [region(0, 3, "PER", text="Bob"), region(8, 11, "PER")]})]
     docs, report = read_content(json.dumps(tasks), name="export.json")
-    assert states_of(docs[0]) == "-OEOOOO"
+    assert states_of(docs[0]) == "--E----"
     assert report.misaligned.count == 1
     assert "'Ada'" in report.misaligned.listed[0].reason
+    with pytest.raises(ValueError, match=r"R015.*'Bob' \(PER\)"):
+        read_content(json.dumps(tasks), name="export.json", misaligned="error")
 
 
 def test_label_studio_hypertext(read_content, ents_of):
@@ -234,3 +236,13 @@ def test_label_studio_text_field(read_content):
     assert docs[0].text == TEXT
     docs, _ = read_content(json.dumps([task(annotation, body=TEXT)]), name="export.json")
     assert docs[0].text == TEXT
+
+
+def test_label_studio_offsets_of_a_browser(read_content):
+    text = "\U0001f600\U0001f600 Ada ran"
+    in_python, in_browser = region(3, 6, "PER", text="Ada"), region(5, 8, "PER", text="Ada")
+    for each in (in_python, in_browser):
+        tasks = [task({"result": [each]}, text=text)]
+        docs, report = read_content(json.dumps(tasks), name="export.json")
+        assert [ent.text for ent in docs[0].ents] == ["Ada"]
+        assert report.misaligned.count == 0

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
 
+from ...errors import Errors
 from ..convert_report import Note
 from ..records import BadRecord, CharSpan, TextRecord
 from ..source import Source, require
@@ -85,18 +86,32 @@ def _record(
         text = _html_text(text)
     record = TextRecord(item.line, text, [])
     for region in regions:
-        for span in _spans(region):
-            start, end, label = span
-            marked = region.get("text")
-            # The browser and Python count some characters differently; the marked text tells.
+        marked = region.get("text")
+        for start, end, label in _spans(region):
             if isinstance(marked, str) and marked and text[start:end] != marked:
-                reason = f"the offsets {start} to {end} have the text {text[start:end]!r}"
+                start, end = _from_utf16(text, start, end)
+            if isinstance(marked, str) and marked and text[start:end] != marked:
+                if source.options.misaligned == "error":
+                    raise ValueError(
+                        Errors.R015.format(
+                            path=source.path, line=item.line, text=marked, label=label
+                        )
+                    )
+                reason = f"its offsets are those of {text[start:end]!r}; no token is O for certain"
                 source.report.misaligned.add(Note(item.line, reason, marked, label))
-                if 0 <= start < end <= len(text):
-                    record.unknown.append((start, end))
+                # Nobody knows where the entity is.
+                record.annotated = False
             else:
-                record.spans.append(span)
+                record.spans.append((start, end, label))
     return record
+
+
+def _from_utf16(text: str, start: int, end: int) -> tuple[int, int]:
+    """A browser counts characters beyond the first 65,536, such as emoji, as two."""
+    units = text.encode("utf-16-le", "surrogatepass")
+    before = units[: 2 * max(start, 0)].decode("utf-16-le", "ignore")
+    until = units[: 2 * max(end, 0)].decode("utf-16-le", "ignore")
+    return len(before), len(until)
 
 
 def _text(fields: dict[str, Any], text_key: str | None) -> str:
