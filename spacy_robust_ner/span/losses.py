@@ -30,10 +30,12 @@ def normalize(span_losses: Tensor, batch: LossInput, normalization: Normalizatio
 
     span_losses (Tensor): One loss a span. Shape: (spans,).
     batch (LossInput): The spans.
-    normalization (str): "document" divides the sum by the number of documents. "mean" divides it
-        by the number of spans: with all candidates as negatives the positives, less than one in a
-        hundred, then hardly move the model. "positives" divides by the number of positives, "sum"
-        by nothing.
+    normalization (str): "document" divides the sum by the number of documents, "mean" by the
+        number of spans, "positives" by the number of positives, "sum" by nothing. None changes
+        the balance of positives and negatives within a batch. What differs is the size of the
+        gradient: with all candidates as negatives, "mean" makes it so small that plain descent
+        stands still. Adam evens most of that out, but not the weight against other terms, or of
+        batches against each other.
     RETURNS (Tensor): A scalar; 0 for no spans.
     """
     if batch.weights is not None:
