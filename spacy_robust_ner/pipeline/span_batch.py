@@ -25,6 +25,7 @@ def annotate_examples(
     columns: Mapping[str, int],
     rejected_spans_key: str,
     default_complete: bool,
+    flat: bool,
 ) -> BatchAnnotation:
     """What examples say about the candidates of their documents.
 
@@ -34,6 +35,7 @@ def annotate_examples(
         unlabeled.
     rejected_spans_key (str): The span group of rejected spans.
     default_complete (bool): What a document without the flag counts as.
+    flat (bool): A span that overlaps a labeled one is certainly no entity.
     RETURNS (BatchAnnotation): The annotation.
     """
     targets = [
@@ -62,6 +64,7 @@ def annotate_examples(
         missing=np.concatenate([target.missing for target in targets]),
         complete=np.array([target.complete for target in targets]),
         rejected=(rejected_columns[0], rejected_columns[1], rejected_columns[2]),
+        flat=flat,
     )
 
 

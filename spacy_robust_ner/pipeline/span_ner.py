@@ -85,6 +85,7 @@ DEFAULTS = Config().from_str(default_config)
         "rejected_spans_key": REJECTED_SPANS_KEY,
         "default_complete": False,
         "use_all_true_negatives": True,
+        "flat": False,
         "max_epochs": 10,
         "head_learn_rate_scale": 1.0,
         "scorer": DEFAULTS["scorer"],
@@ -109,6 +110,7 @@ def make_robust_span_ner(
     rejected_spans_key: str,
     default_complete: bool,
     use_all_true_negatives: bool,
+    flat: bool,
     max_epochs: int,
     head_learn_rate_scale: float,
     scorer: Callable[..., dict[str, Any]] | None,
@@ -132,6 +134,7 @@ def make_robust_span_ner(
         rejected_spans_key=rejected_spans_key,
         default_complete=default_complete,
         use_all_true_negatives=use_all_true_negatives,
+        flat=flat,
         max_epochs=max_epochs,
         head_learn_rate_scale=head_learn_rate_scale,
         scorer=scorer,
@@ -155,6 +158,8 @@ class RobustSpanNER(RobustPipe):
         its best label is more probable than none.
     use_all_true_negatives (bool): Learn from every unlabeled span of complete documents and every
         rejected span, beside the sampled ones.
+    flat (bool): Entities never overlap, so that a span which overlaps a labeled one is a true
+        negative. None of the papers uses this; it costs nothing and teaches borders.
     max_epochs (int): Epochs over which schedules run.
     **common: The settings of RobustPipe.
     """
@@ -173,6 +178,7 @@ class RobustSpanNER(RobustPipe):
         confidence: ConfidenceSource | None = None,
         threshold: float | None = None,
         use_all_true_negatives: bool = True,
+        flat: bool = False,
         max_epochs: int = 10,
         **common: Any,
     ) -> None:
@@ -185,6 +191,7 @@ class RobustSpanNER(RobustPipe):
         self.confidence = confidence
         self.threshold = threshold
         self.use_all_true_negatives = use_all_true_negatives
+        self.flat = flat
         self.max_epochs = max_epochs
         self.sample_observer: SampleObserver | None = None
         self._objective: SpanObjective | None = None
@@ -385,6 +392,7 @@ class RobustSpanNER(RobustPipe):
             columns={label: i for i, label in enumerate(self.labels, O_INDEX + 1)},
             rejected_spans_key=self.rejected_spans_key,
             default_complete=self.default_complete,
+            flat=self.flat,
         )
 
     def _observe(self, result: BatchTerms, table: CandidateTable) -> None:

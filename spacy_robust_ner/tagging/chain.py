@@ -2,9 +2,9 @@ r"""Sums over all tag sequences of a linear chain, with their gradients by forwa
 
 Both directions run in one loop over the tokens: the backward messages of a chain are the forward
 messages of the reversed chain. The messages are kept as probabilities, rescaled at each token, in
-double precision: a step is then a small matrix product, several times faster than a log-sum-exp
-over all pairs of tags, and tags that are :math:`e^{-700}` times less likely still count.
-Autograd never sees the loop. What is forbidden has the exact weight 0.
+double precision: a step is then a small matrix product instead of a log-sum-exp over all pairs of
+tags, and tags that are :math:`e^{-700}` times less likely still count. Autograd never sees the
+loop. What is forbidden has the exact weight 0.
 """
 
 from dataclasses import dataclass
