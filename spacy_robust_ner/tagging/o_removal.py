@@ -164,7 +164,7 @@ class OValueRanking:
         docs = np.concatenate([np.zeros(0, dtype=np.uint64), *self._docs])
         tokens = np.concatenate([np.zeros(0, dtype=np.int64), *self._tokens])
         values = np.concatenate([np.zeros(0), *self._values])
-        # A hair down, so that .1 * 30 tokens are 3 and not 4.
+        # A hair down, so that .07 * 100 tokens are 7 and not 8.
         count = math.ceil(share * len(values) - 1e-9)
         order = np.lexsort((tokens, docs, values))[:count]
         return RemovedTokens(docs[order], tokens[order], values[order], len(values))

@@ -26,7 +26,7 @@ def test_count_width_and_no_overlap():
     assert widths == {1, 2, 3, 4}
 
 
-@pytest.mark.parametrize(("rate", "length", "wanted"), [(0.1, 30, 3), (0.1, 31, 4), (0, 30, 0)])
+@pytest.mark.parametrize(("rate", "length", "wanted"), [(0.1, 31, 4), (0.07, 100, 7), (0, 30, 0)])
 def test_ceiling(rate, length, wanted):
     sampler = NonSpanSampler(rate=rate, max_width=2)
     assert len(sampler.draw(np.ones(length, dtype=bool), key=1, epoch=0)) == wanted

@@ -35,7 +35,9 @@ def test_lowest_of_the_whole_set_in_order():
     assert len(ranking.select(1e-6)) == 1
 
 
-@pytest.mark.parametrize(("share", "m", "wanted"), [(0.1, 30, 3), (0.1, 31, 4), (0.025, 1000, 25)])
+@pytest.mark.parametrize(
+    ("share", "m", "wanted"), [(0.1, 31, 4), (0.07, 100, 7), (0.025, 1000, 25)]
+)
 def test_ceiling(share, m, wanted):
     ranking = ranking_of((0, range(m), np.arange(m)))
     assert len(ranking.select(share)) == wanted
