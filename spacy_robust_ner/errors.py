@@ -111,6 +111,10 @@ class Errors(metaclass=_WithCode):
         "There are no labels for '{name}'. Give them with 'labels' under [initialize.components."
         "{name}], or check that the training data have entities: {count} examples were read."
     )
+    R140 = (
+        "Retrieval mixes the probabilities of independent spans; with the loss {loss} spans "
+        "compete. Set retrieval to null, or use another loss."
+    )
     R115 = (
         "'{name}' would write nothing: set annotate_ents to true, or spans_key to the name of a "
         "span group."
@@ -127,6 +131,18 @@ class Errors(metaclass=_WithCode):
     R119 = (
         "The pipeline '{path}' has no component that gives span probabilities. Train a first stage "
         "with robust_span_ner."
+    )
+    R120 = (
+        "The label '{label}' can't be added to '{name}': its model has outputs for {labels}. Give "
+        "all labels before nlp.initialize(), or initialize the component again."
+    )
+    R121 = (
+        "There is no confidence file at '{path}'. It is needed in training only: give its path in "
+        "the component's 'confidence' block, or set that block to null."
+    )
+    R122 = (
+        "'{name}' can't be initialized without a token: none of the {count} training examples has "
+        "any. Check the paths of the corpus."
     )
     R200 = "Unknown {kind} '{value}'. Known: {known}."
     R201 = "There is no experiment file at '{path}'."

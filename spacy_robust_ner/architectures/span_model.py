@@ -43,7 +43,12 @@ def build_span_model_v1(
         init=_init,
         layers=[tok2vec, head_layer],
         refs={"tok2vec": tok2vec, "head": head_layer},
-        attrs={"max_width": max_width, "chunk_size": chunk_size, "centroids": None},
+        attrs={
+            "max_width": max_width,
+            "chunk_size": chunk_size,
+            "centroids": None,
+            "random_state": None,
+        },
         dims={"nO": None},
     )
     return model

@@ -45,20 +45,30 @@ class FileConfidence:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._spans: dict[tuple[str, ...], dict[tuple[int, int], float]] = {}
-        with path.open(encoding="utf8") as lines:
+        self._spans: dict[tuple[str, ...], dict[tuple[int, int], float]] | None = None
+
+    def _read(self) -> dict[tuple[str, ...], dict[tuple[int, int], float]]:
+        """The file is not there any more when the trained pipeline is used elsewhere, so that it
+        must not be opened before training."""
+        if not self.path.is_file():
+            raise ValueError(Errors.R121.format(path=self.path))
+        known = {}
+        with self.path.open(encoding="utf8") as lines:
             for number, line in enumerate(lines, 1):
                 try:
                     entry = json.loads(line)
                     spans = {(int(s), int(e)): float(c) for s, e, c in entry["spans"]}
-                    self._spans[tuple(entry["tokens"])] = spans
+                    known[tuple(entry["tokens"])] = spans
                 except (ValueError, KeyError, TypeError) as error:
                     raise ValueError(
-                        Errors.R118.format(line=number, path=path, reason=error)
+                        Errors.R118.format(line=number, path=self.path, reason=error)
                     ) from error
+        return known
 
     def reader(self, docs: Sequence[Doc], table: CandidateTable) -> ConfidenceReader:
         """See ConfidenceSource."""
+        if self._spans is None:
+            self._spans = self._read()
         known = []
         for doc in docs:
             spans = self._spans.get(text_key(doc))

@@ -1,6 +1,7 @@
 """What both components share: labels, writing, the frame of an update, saving and loading."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
 
@@ -22,6 +23,8 @@ from .writing import write_entities, write_spans
 
 O_INDEX = 0
 OUTSIDE = "O"
+
+_MODEL_SETTINGS = ("max_width", "chunk_size")
 
 
 class RobustPipe(TrainablePipe):
@@ -70,7 +73,12 @@ class RobustPipe(TrainablePipe):
         if spans_key is not None and scorer is not None:
             scorer = partial(scorer, spans_key=spans_key)
         self.scorer = scorer
-        self.cfg: dict[str, Any] = {"labels": [], "label_shares": {}, "epoch": 0}
+        self.cfg: dict[str, Any] = {
+            "labels": [],
+            "label_shares": {},
+            "epoch": 0,
+            "examples_per_epoch": None,
+        }
         self.progress = TrainingProgress()
 
     @property
@@ -91,10 +99,17 @@ class RobustPipe(TrainablePipe):
         """
         if label in self.labels:
             return 0
-        self._allow_extra_label()
-        self.cfg["labels"].append(label)
-        self.vocab.strings.add(label)
+        if self.model.has_dim("nO"):
+            raise ValueError(
+                Errors.R120.format(name=self.name, label=label, labels=", ".join(self.labels))
+            )
+        self._append_label(label)
         return 1
+
+    def _append_label(self, label: str) -> None:
+        if label not in self.labels:
+            self.cfg["labels"].append(label)
+            self.vocab.strings.add(label)
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[ScoredSpans]) -> None:
         """Write entities.
@@ -181,17 +196,45 @@ class RobustPipe(TrainablePipe):
         at_own_rate = partial(sgd, lr_scale=self.head_learn_rate_scale)
         self.model.get_ref("head").finish_update(cast(Optimizer, at_own_rate))
 
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Save the component, with all that training needs to go on."""
+        self.model.attrs["random_state"] = self._random_state()
+        return cast(bytes, super().to_bytes(exclude=exclude))
+
+    def to_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> None:
+        """Save the component, with all that training needs to go on."""
+        self.model.attrs["random_state"] = self._random_state()
+        super().to_disk(path, exclude=exclude)
+
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "RobustPipe":
         """Load the component; training can go on where it was."""
-        super().from_bytes(bytes_data, exclude=exclude)
-        self.progress.resume(self.cfg["epoch"])
+        with self._loading():
+            super().from_bytes(bytes_data, exclude=exclude)
         return self
 
     def from_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> "RobustPipe":
         """Load the component; training can go on where it was."""
-        super().from_disk(path, exclude=exclude)
-        self.progress.resume(self.cfg["epoch"])
+        with self._loading():
+            super().from_disk(path, exclude=exclude)
         return self
+
+    @contextmanager
+    def _loading(self) -> Iterator[None]:
+        # Saved attributes of a model replace those that came from the config, which may be newer.
+        attrs = self.model.attrs
+        settings = {name: attrs[name] for name in _MODEL_SETTINGS if name in attrs}
+        yield
+        attrs.update(settings)
+        self.progress = TrainingProgress(examples_per_epoch=self.cfg["examples_per_epoch"])
+        self.progress.resume(self.cfg["epoch"])
+        self._set_random_state(attrs.get("random_state") or {})
+
+    def _random_state(self) -> dict[str, bytes]:
+        """RETURNS (Dict[str, bytes]): The state of the component's random generators."""
+        return {}
+
+    def _set_random_state(self, state: dict[str, bytes]) -> None:
+        """state (Dict[str, bytes]): From `_random_state`, or nothing."""
 
     def _tokens(self, vectors: list[Floats2d], *, requires_grad: bool = False) -> Tensor:
         flat = self.model.ops.flatten(vectors)
