@@ -15,6 +15,7 @@ from ..span.samplers import (
     UniformSampler,
     WeightedSampler,
 )
+from ..span.segmentation_objective import SegmentationLikelihood
 from ..types import NegativeSampler, SpanLoss
 
 
@@ -59,6 +60,12 @@ def make_nrces_v1(
     """Noise-robust loss: cross entropy that turns into a bounded term for negatives (Kang et al.
     2022)."""
     return NRCES(w=w, variant=variant, normalization=normalization)
+
+
+def make_segmentation_likelihood_v1() -> SegmentationLikelihood:
+    """Semi-Markov likelihood: entities compete for tokens, and unlabeled spans that the sampler
+    leaves alone are free to be entities or not."""
+    return SegmentationLikelihood()
 
 
 @dataclass(frozen=True)

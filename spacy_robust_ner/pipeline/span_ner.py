@@ -26,14 +26,22 @@ from ..span.contrastive import ContrastiveTerm
 from ..span.objective import BatchTerms, Course, SpanObjective
 from ..span.ratio import RatioTerm
 from ..span.retrieval import Centroids
+from ..span.segmentation_objective import SegmentationLikelihood, SegmentationObjective
 from ..types import NegativeSampler, SampleObserver, SpanLoss, SpanOutput
 from .confidence import ConfidenceSource
 from .label_counts import count_labels, require_labels
 from .progress import TrainingProgress
+from .random_state import random_state, set_random_state
 from .registered import PriorLoss, Retrieval
 from .robust_pipe import O_INDEX, OUTSIDE, RobustPipe
 from .span_batch import annotate_examples, doc_key, labeled_vectors, process_before
-from .span_inference import find_spans, label_probabilities, score_candidates
+from .span_inference import (
+    find_spans,
+    label_probabilities,
+    score_candidates,
+    score_segments,
+    without_space_edges,
+)
 from .writing import write_candidates
 
 default_config = """
@@ -97,7 +105,7 @@ def make_robust_span_ner(
     name: str,
     model: Model[list[Doc], list[Floats2d]],
     sampler: NegativeSampler,
-    loss: SpanLoss | PriorLoss,
+    loss: SpanLoss | PriorLoss | SegmentationLikelihood,
     contrastive: ContrastiveTerm | None,
     ratio: RatioTerm | None,
     retrieval: Retrieval | None,
@@ -149,7 +157,8 @@ class RobustSpanNER(RobustPipe):
     model (Model): Built by `spacy_robust_ner.SpanModel.v1`.
     name (str): The component's name.
     sampler (NegativeSampler): Chooses the negatives among the unlabeled spans.
-    loss (Union[SpanLoss, PriorLoss]): Loss of the labeled spans and the negatives.
+    loss (Union[SpanLoss, PriorLoss, SegmentationLikelihood]): Loss of the labeled spans and the
+        negatives.
     contrastive (Optional[ContrastiveTerm]): Contrastive term on span vectors.
     ratio (Optional[RatioTerm]): Holds the expected number of entities near a known ratio.
     retrieval (Optional[Retrieval]): Retrieval-augmented inference.
@@ -171,7 +180,7 @@ class RobustSpanNER(RobustPipe):
         name: str = "robust_span_ner",
         *,
         sampler: NegativeSampler,
-        loss: SpanLoss | PriorLoss,
+        loss: SpanLoss | PriorLoss | SegmentationLikelihood,
         contrastive: ContrastiveTerm | None = None,
         ratio: RatioTerm | None = None,
         retrieval: Retrieval | None = None,
@@ -194,7 +203,7 @@ class RobustSpanNER(RobustPipe):
         self.flat = flat
         self.max_epochs = max_epochs
         self.sample_observer: SampleObserver | None = None
-        self._objective: SpanObjective | None = None
+        self._objective: SpanObjective | SegmentationObjective | None = None
         self._check_combination()
 
     @property
@@ -212,7 +221,10 @@ class RobustSpanNER(RobustPipe):
     def centroids(self) -> Centroids | None:
         """RETURNS (Optional[Centroids]): The fitted centroids of retrieval."""
         arrays = self.model.attrs["centroids"]
-        return None if arrays is None else Centroids(arrays["sums"], arrays["counts"])
+        if arrays is None:
+            return None
+        # Arrays that were loaded can't be changed in place.
+        return Centroids(np.array(arrays["sums"]), np.array(arrays["counts"]))
 
     def predict(self, docs: Iterable[Doc]) -> list[ScoredSpans]:
         """Find entities without writing them.
@@ -224,9 +236,10 @@ class RobustSpanNER(RobustPipe):
         table = self._table(docs)
         if table.n_tokens == 0 or not self.labels:
             return [join([]) for _ in docs]
-        return find_spans(
+        found = find_spans(
             self._score(docs, table), table, o_index=O_INDEX, threshold=self.threshold
         )
+        return [without_space_edges(doc, spans) for doc, spans in zip(docs, found, strict=True)]
 
     def set_candidates(self, docs: Iterable[Doc], *, candidates_key: str = "candidates") -> None:
         """For debugging: write every candidate span with its best label and, in
@@ -271,11 +284,11 @@ class RobustSpanNER(RobustPipe):
         validate_get_examples(get_examples, "RobustSpanNER.initialize")
         counts = count_labels(get_examples(), name=self.name, max_width=self.max_width)
         for label in labels if labels is not None else sorted(counts.labels):
-            self.add_label(label)
+            self._append_label(label)
         require_labels(self.labels, name=self.name, examples=counts.examples)
         self.cfg["label_shares"] = counts.shares
         self.progress = TrainingProgress(examples_per_epoch=counts.examples)
-        self.cfg["epoch"] = 0
+        self.cfg.update(epoch=0, examples_per_epoch=counts.examples)
         self._objective = None
         sample = islice((eg.predicted for eg in get_examples() if len(eg.predicted)), 10)
         self.model.set_dim("nO", len(self.labels) + 1, force=True)
@@ -313,20 +326,23 @@ class RobustSpanNER(RobustPipe):
         return centroids
 
     @property
-    def objective(self) -> SpanObjective:
-        """RETURNS (SpanObjective): What training minimises."""
+    def objective(self) -> SpanObjective | SegmentationObjective:
+        """RETURNS (Union[SpanObjective, SegmentationObjective]): What training minimises."""
         if self._objective is None:
-            loss = self.loss
-            if isinstance(loss, PriorLoss):
-                loss = loss.build((OUTSIDE, *self.labels), self.cfg["label_shares"])
-            self._objective = SpanObjective(
-                sampler=self.sampler,
-                loss=loss,
-                contrastive=self.contrastive,
-                ratio=self.ratio,
-                use_all_true_negatives=self.use_all_true_negatives,
-                chunk_size=self.model.attrs["chunk_size"],
-            )
+            settings: dict[str, Any] = {
+                "sampler": self.sampler,
+                "contrastive": self.contrastive,
+                "ratio": self.ratio,
+                "use_all_true_negatives": self.use_all_true_negatives,
+                "chunk_size": self.model.attrs["chunk_size"],
+            }
+            if isinstance(self.loss, SegmentationLikelihood):
+                self._objective = SegmentationObjective(**settings)
+            elif isinstance(self.loss, PriorLoss):
+                loss = self.loss.build((OUTSIDE, *self.labels), self.cfg["label_shares"])
+                self._objective = SpanObjective(loss=loss, **settings)
+            else:
+                self._objective = SpanObjective(loss=self.loss, **settings)
         return self._objective
 
     def _objective_of(
@@ -347,6 +363,14 @@ class RobustSpanNER(RobustPipe):
         self._observe(result, table)
         return result.total, self._logged(result)
 
+    def _random_state(self) -> dict[str, bytes]:
+        return random_state(self.sampler, self.contrastive)
+
+    def _set_random_state(self, state: dict[str, bytes]) -> None:
+        set_random_state(self.sampler, self.contrastive, state)
+        # It may hold the label shares of before.
+        self._objective = None
+
     def _check_combination(self) -> None:
         loss: Any = self.loss.kind if isinstance(self.loss, PriorLoss) else self.loss
         name = loss.__name__ if isinstance(loss, type) else type(loss).__name__
@@ -355,6 +379,8 @@ class RobustSpanNER(RobustPipe):
             raise ValueError(Errors.R111.format(loss=name, sampler=sampler))
         if loss.needs_confidence and self.confidence is None:
             raise ValueError(Errors.R113.format(loss=name))
+        if isinstance(loss, SegmentationLikelihood) and self.retrieval is not None:
+            raise ValueError(Errors.R140.format(loss=name))
 
     def _table(self, docs: Sequence[Doc]) -> CandidateTable:
         return CandidateTable([len(doc) for doc in docs], max_width=self.max_width)
@@ -362,11 +388,15 @@ class RobustSpanNER(RobustPipe):
     def _score(
         self, docs: Sequence[Doc], table: CandidateTable
     ) -> Iterator[tuple[Candidates, NDArray[np.float32]]]:
+        tokens = self._tokens(self.model.predict(list(docs)))
+        chunk_size = self.model.attrs["chunk_size"]
+        if isinstance(self.loss, SegmentationLikelihood):
+            return score_segments(self.head, tokens, table, chunk_size=chunk_size, o_index=O_INDEX)
         return score_candidates(
             self.head,
-            self._tokens(self.model.predict(list(docs))),
+            tokens,
             table,
-            chunk_size=self.model.attrs["chunk_size"],
+            chunk_size=chunk_size,
             probabilities=self._probabilities,
         )
 

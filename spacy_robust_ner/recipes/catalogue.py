@@ -148,5 +148,12 @@ METHODS = {
             "this package, after Effland and Collins 2021",
             "randomly drawn negatives, and the model is told how many entities to expect",
         ),
+        Method(
+            "span-segments",
+            "span",
+            "span segments + ratio",
+            "this package, after Sarawagi and Cohen 2004, Effland and Collins 2021",
+            "entities compete for tokens, unlabeled spans are free, and their number is known",
+        ),
     )
 }

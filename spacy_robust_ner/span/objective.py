@@ -5,15 +5,14 @@ from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from ..candidates import BatchAnnotation, Candidates, CandidateTable
 from ..errors import Errors
-from ..types import LossInput, NegativeSampler, SpanHead, SpanLoss, SpanOutput
+from ..types import LossInput, NegativeSampler, SpanLoss
 from .choosing import ChosenSpans, as_span_head, choose_spans
 from .contrastive import ContrastiveTerm
 from .ratio import RatioSample, RatioTerm, entity_probabilities
-from .scanning import candidate_tensors
+from .scanning import candidate_tensors, score_with_gradient
 
 # Reads the entity confidence of candidates from a first stage. Shape: (spans,).
 ConfidenceReader = Callable[[Candidates], Tensor]
@@ -125,7 +124,9 @@ class SpanObjective:
         scored, place = torch.unique(torch.cat((rows, ratio_rows)), return_inverse=True)
         spans = table.spans_at(scored.cpu().numpy())
         starts, ends = candidate_tensors(spans, tokens.device)
-        output = self._score(as_span_head(head), tokens, starts, ends)
+        output = score_with_gradient(
+            as_span_head(head), tokens, starts, ends, chunk_size=self.chunk_size
+        )
         labelled, in_ratio = place[: len(rows)], place[len(rows) :]
         vectors = output.vectors[labelled]
         main = self.loss(
@@ -171,28 +172,6 @@ class SpanObjective:
         if chosen.ratio is None:
             return torch.arange(len(table), device=chosen.rows.device)
         return chosen.ratio.rows
-
-    def _score(self, head: SpanHead, tokens: Tensor, starts: Tensor, ends: Tensor) -> SpanOutput:
-        """Phase two. Of more spans than a chunk, only logits and vectors are kept for the backward
-        pass, and the rest is computed again."""
-        projections = head.prepare(tokens)
-        if len(starts) <= self.chunk_size:
-            return head.score(projections, starts, ends)
-
-        def score_chunk(chunk_starts: Tensor, chunk_ends: Tensor) -> tuple[Tensor, Tensor]:
-            output = head.score(projections, chunk_starts, chunk_ends)
-            return output.logits, output.vectors
-
-        pieces = [
-            checkpoint(score_chunk, *piece, use_reentrant=False)
-            for piece in zip(
-                starts.split(self.chunk_size), ends.split(self.chunk_size), strict=True
-            )
-        ]
-        return SpanOutput(
-            torch.cat([logits for logits, _ in pieces]),
-            torch.cat([vectors for _, vectors in pieces]),
-        )
 
     def _confidence(
         self, reader: ConfidenceReader | None, table: CandidateTable, rows: Tensor

@@ -82,6 +82,13 @@ class RatioTerm:
         expected = counts.sum()
         if exact is not None:
             expected = expected + (exact - expected).detach()
+        return self.penalty(expected, n_tokens=n_tokens)
+
+    def penalty(self, expected: Tensor, *, n_tokens: int) -> Tensor:
+        """expected (Tensor): Expected total size of the entities, a scalar with gradient.
+        n_tokens (int): Tokens in the batch.
+        RETURNS (Tensor): The term, a scalar.
+        """
         distance = (expected / max(1, n_tokens) - self.ratio).abs()
         return self.weight * (distance - self.margin).clamp(min=0)
 

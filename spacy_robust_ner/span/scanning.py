@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from ..candidates import BatchAnnotation, Candidates, CandidateTable
 from ..types import Projections, SamplerInput, SpanHead, SpanOutput
@@ -58,6 +59,36 @@ def score_in_blocks(
     return SpanOutput(
         torch.cat([output.logits for output in outputs]),
         torch.cat([output.vectors for output in outputs]),
+    )
+
+
+def score_with_gradient(
+    head: SpanHead, tokens: Tensor, starts: Tensor, ends: Tensor, *, chunk_size: int
+) -> SpanOutput:
+    """Score spans for training. Of more spans than a chunk, only logits and vectors are kept for
+    the backward pass, and the rest is computed again.
+
+    head (SpanHead): The head.
+    tokens (Tensor): Token vectors with gradient. Shape: (tokens, width).
+    starts (Tensor): First token rows. Shape: (spans,).
+    ends (Tensor): One after the last token rows. Shape: (spans,).
+    chunk_size (int): Spans to score at a time.
+    RETURNS (SpanOutput): Logits and vectors of all spans.
+    """
+    projections = head.prepare(tokens)
+    if len(starts) <= chunk_size:
+        return head.score(projections, starts, ends)
+
+    def score_chunk(chunk_starts: Tensor, chunk_ends: Tensor) -> tuple[Tensor, Tensor]:
+        output = head.score(projections, chunk_starts, chunk_ends)
+        return output.logits, output.vectors
+
+    pieces = [
+        checkpoint(score_chunk, *piece, use_reentrant=False)
+        for piece in zip(starts.split(chunk_size), ends.split(chunk_size), strict=True)
+    ]
+    return SpanOutput(
+        torch.cat([logits for logits, _ in pieces]), torch.cat([vectors for _, vectors in pieces])
     )
 
 
