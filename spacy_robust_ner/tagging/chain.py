@@ -93,10 +93,10 @@ def run_messages(
     positions = torch.arange(longest, device=emissions.device)
     mirrored = (lengths.unsqueeze(1) - 1 - positions).clamp(min=0)
 
-    weights = log_weights_to_weights(chain.transitions, chain.allowed_transitions)
+    weights = exp_allowed(chain.transitions, chain.allowed_transitions)
     matrices = torch.stack((weights, weights.t()))
-    start = log_weights_to_weights(chain.start, chain.allowed_start)
-    end = log_weights_to_weights(chain.end, chain.allowed_end)
+    start = exp_allowed(chain.start, chain.allowed_start)
+    end = exp_allowed(chain.end, chain.allowed_end)
     skips, free_matrices = None, matrices
     n_parts = 1 if direction is None else 2
     before = emissions.new_zeros(longest, 2, n_parts, n_docs, n_tags)
@@ -145,7 +145,7 @@ def run_messages(
     )
 
 
-def log_weights_to_weights(scores: Tensor, allowed: Tensor) -> Tensor:
+def exp_allowed(scores: Tensor, allowed: Tensor) -> Tensor:
     """RETURNS (Tensor): exp(scores), and 0 for what is not allowed, in working precision."""
     return torch.exp(scores.detach().to(work_dtype(scores.device))) * allowed
 
@@ -206,7 +206,7 @@ def _expectations(
     right = torch.where(scored == 0, 0.0, right * scored)
     n_tags = before.shape[3]
     pairs = left.reshape(-1, n_tags).t() @ right.reshape(-1, n_tags)
-    weights = log_weights_to_weights(chain.transitions, chain.allowed_transitions)
+    weights = exp_allowed(chain.transitions, chain.allowed_transitions)
     docs = torch.arange(n_docs, device=lengths.device)
     final = tokens[docs, (lengths - 1).clamp(min=0)]
     return _Expectations(tokens, pairs * weights, first.sum(0), final.sum(0))

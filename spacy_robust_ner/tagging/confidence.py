@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from .chain import Chain, log_weights_to_weights, run_messages, work_dtype
+from .chain import Chain, exp_allowed, run_messages, work_dtype
 from .padding import pad
 from .tag_set import TagSet
 
@@ -50,14 +50,14 @@ def segment_log_probs(
     left = left + torch.where(
         starts > 0, messages.log_scale_left[docs, (starts - 1).clamp(min=0)], 0.0
     )
-    following = log_weights_to_weights(chain.transitions, chain.allowed_transitions)[last_tag]
+    following = exp_allowed(chain.transitions, chain.allowed_transitions)[last_tag]
     if not tag_set.marks_ends:
         # Where the scheme doesn't mark the end, the next token must not go on with the entity.
         following = following.scatter(1, roles[:, 1:2], 0.0)
     next_token = ends.clamp(max=emissions.shape[1] - 1)
     right = (following * messages.after[0, docs, next_token]).sum(1).log()
     right = right + messages.log_scale_right[docs, next_token]
-    at_end = log_weights_to_weights(chain.end, chain.allowed_end).log()[last_tag]
+    at_end = exp_allowed(chain.end, chain.allowed_end).log()[last_tag]
     right = torch.where(ends == lengths[docs], at_end, right)
     return left + inside_score + right - messages.log_partition[docs]
 

@@ -9,6 +9,7 @@ from chain_enumeration import (
     random_crf,
     sequence_scores,
 )
+from token_batches import DOCS, ONE_DOC, close, make_batch, split, with_emissions
 
 from spacy_robust_ner.tagging.losses import (
     CRFLikelihood,
@@ -17,53 +18,18 @@ from spacy_robust_ner.tagging.losses import (
     TokenCrossEntropy,
     WeightedPartialCRF,
 )
-from spacy_robust_ner.tagging.padding import pad
-from spacy_robust_ner.tagging.positive_unlabeled import TokenPURisk, class_logits
+from spacy_robust_ner.tagging.positive_unlabeled import TokenPURisk
 from spacy_robust_ner.tagging.ratio import ExpectedEntityRatio
 from spacy_robust_ner.tagging.tag_set import MISSING_TAG, TagSet
 from spacy_robust_ner.tagging.targets import allowed_tags, hard_completion, soft_completion
 from spacy_robust_ner.tagging.types import TokenBatch, TokenLoss
 
 REMOVALS = ["emissions_and_transitions", "emissions", "marginalize"]
-# An entity of two tokens, then O; nothing; a single O; an entity at the end.
-DOCS = [(4, [(0, 2, 0)]), (0, []), (1, []), (3, [(2, 3, 0)])]
-ONE_DOC = DOCS[:1]
 
 
 @pytest.fixture(params=TAG_SETS, ids=TAG_SET_IDS)
 def tag_set(request):
     return request.param
-
-
-def close(found, wanted):
-    torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-9)
-
-
-def make_batch(tag_set, docs=DOCS, *, missing=(), removed=(), complete=None, **extra):
-    """missing and removed: rows of the flat batch."""
-    lengths = torch.tensor([length for length, _ in docs])
-    tags = torch.cat([torch.from_numpy(tag_set.encode(spans, n)) for n, spans in docs])
-    tags[list(missing)] = MISSING_TAG
-    generator = torch.Generator().manual_seed(7)
-    emissions = torch.randn(len(tags), len(tag_set), generator=generator, dtype=torch.float64)
-    is_removed = torch.zeros(len(tags), dtype=torch.bool)
-    is_removed[list(removed)] = True
-    return TokenBatch(
-        emissions=emissions.requires_grad_(),
-        lengths=lengths,
-        tags=tags,
-        removed=is_removed if removed else None,
-        complete=None if complete is None else torch.tensor(complete),
-        **extra,
-    )
-
-
-def with_emissions(batch, emissions):
-    return TokenBatch(**{**vars(batch), "emissions": emissions})
-
-
-def split(batch, values):
-    return values.split(batch.lengths.tolist())
 
 
 def enumerated_partial(batch, crf, allowed, log_weights=None):
@@ -336,93 +302,3 @@ def test_wrong_settings():
         ExpectedEntityRatio(ratio=15)
     with pytest.raises(ValueError, match=r"R103.*margin.*-1"):
         ExpectedEntityRatio(margin=-1)
-
-
-@pytest.mark.parametrize("skip_complete", [False, True])
-@pytest.mark.parametrize("with_crf", [False, True])
-def test_expected_ratio_equals_enumeration(tag_set, skip_complete, with_crf):
-    batch = make_batch(tag_set, complete=[False, False, False, True])
-    crf = random_crf(tag_set)
-    term = ExpectedEntityRatio(skip_complete=skip_complete)
-    found = term.expected(batch, tag_set=tag_set, crf=crf if with_crf else None)
-    expected = torch.zeros((), dtype=torch.float64)
-    for doc, emissions in enumerate(split(batch, batch.emissions)):
-        if doc == 3 and skip_complete:
-            continue
-        if not with_crf:
-            expected = expected + emissions.softmax(1)[:, tag_set.is_entity].sum()
-            continue
-        sequences, scores = enumerated_scores(crf, emissions)
-        counts = [sum(bool(tag_set.is_entity[tag]) for tag in s) for s in sequences]
-        expected = expected + (scores.softmax(0) * torch.tensor(counts)).sum()
-    expected = expected / (5 if skip_complete else 8)
-    close(found, expected)
-    share = float(expected.detach())
-    for ratio, margin, weight in [(0.0, 0.01, 10.0), (1.0, 0.05, 3.0), (0.5, 0.6, 1.0)]:
-        term = ExpectedEntityRatio(
-            ratio=ratio, margin=margin, weight=weight, skip_complete=skip_complete
-        )
-        wanted = weight * max(0.0, abs(share - ratio) - margin)
-        value = term(batch, tag_set=tag_set, crf=crf if with_crf else None)
-        assert value.item() == pytest.approx(wanted)
-
-
-def test_expected_ratio_of_complete_documents_alone():
-    batch = make_batch(BIO, complete=[True] * 4)
-    loss = ExpectedEntityRatio(skip_complete=True)(batch, tag_set=BIO, crf=random_crf(BIO))
-    loss.backward()
-    assert loss == 0
-    assert not batch.emissions.grad.any()
-
-
-def test_descent_on_the_ratio_term_reaches_the_ratio():
-    tag_set = TagSet(["PER", "LOC"], scheme="bioes")
-    crf = random_crf(tag_set)
-    batch = make_batch(tag_set, [(15, []), (9, [])])
-    term = ExpectedEntityRatio(ratio=0.15, margin=0.02)
-    emissions = batch.emissions
-    optimizer = torch.optim.Adam([emissions, *crf.parameters()], lr=0.05)
-    for _ in range(200):
-        loss = term(with_emissions(batch, emissions), tag_set=tag_set, crf=crf)
-        if loss == 0:
-            break
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    marginals = crf.marginals(pad(emissions, batch.lengths), batch.lengths)
-    assert float(marginals[:, :, 1:].sum() / 24) == pytest.approx(0.15, abs=0.021)
-
-
-def test_class_logits_sum_the_tags(tag_set):
-    emissions = torch.randn(6, len(tag_set), dtype=torch.float64)
-    found = class_logits(emissions, tag_set).softmax(1)
-    probs = emissions.softmax(1)
-    assert found.shape == (6, 1 + len(tag_set.labels))
-    for label in range(len(tag_set.labels)):
-        close(found[:, label + 1], probs[:, tag_set.tag_types == label].sum(1))
-    close(found[:, 0], probs[:, ~tag_set.is_entity].sum(1))
-
-
-def test_pu_risk_by_hand():
-    tag_set = TagSet(["PER"], scheme="bio")
-    batch = make_batch(
-        tag_set, [(4, [(0, 2, 0)]), (2, [(1, 2, 0)])], missing=[3], complete=[False, True]
-    )
-    found = TokenPURisk(priors={"PER": 0.2}, gamma=3.0)(batch, tag_set=tag_set)
-    probs = batch.emissions.softmax(1)
-    entity = probs[:, 1:].sum(1)
-    positive = 0.2 * (1 - entity[:2]).mean()
-    negative = (entity[:4].mean() - 0.2 * entity[:2].mean()).clamp(min=0)
-    prefix = -(probs[[0, 1], [1, 2]] / entity[:2]).log().mean()
-    risk = 3.0 * positive + negative + 3.0 * 0.2 * prefix
-    certain = -probs[[4, 5], [0, 1]].log().sum()
-    close(found, (4 * risk + certain) / 6)
-
-
-def test_pu_risk_needs_fitting_priors():
-    with pytest.raises(ValueError, match=r"R156.*1.2"):
-        TokenPURisk(priors={"PER": 1.2})
-    with pytest.raises(ValueError, match=r"R105.*surrogate.*hinge"):
-        TokenPURisk(priors={"PER": 0.2}, surrogate="hinge")
-    with pytest.raises(ValueError, match=r"R157.*LOC"):
-        TokenPURisk(priors={"PER": 0.2})(make_batch(BIO), tag_set=BIO)
