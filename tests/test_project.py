@@ -1,0 +1,100 @@
+"""The project, end to end, on a few documents of the shipped corpus."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import srsly
+
+ROOT = Path(__file__).parents[1]
+PROJECT = srsly.read_yaml(ROOT / "project.yml")
+COMMANDS = {command["name"]: command for command in PROJECT["commands"]}
+
+
+@pytest.fixture
+def project(tmp_path):
+    shutil.copy(ROOT / "project.yml", tmp_path)
+    shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    for part, documents in (("train", 60), ("dev", 20), ("test", 20)):
+        lines = (ROOT / "assets" / "sample" / f"{part}.conll").read_text(encoding="utf8")
+        kept = lines.split("-DOCSTART-")[: documents + 1]
+        path = tmp_path / "assets" / "sample" / f"{part}.conll"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("-DOCSTART-".join(kept), encoding="utf8")
+    path = tmp_path / "configs" / "experiments" / "sample.yml"
+    experiment = srsly.read_yaml(path)
+    experiment["methods"] = ["ner", "span-segments"]
+    experiment["overrides"] = {"training.max_steps": 20, "training.eval_frequency": 10}
+    srsly.write_yaml(path, experiment)
+    return tmp_path
+
+
+def run(project, *arguments):
+    command = [sys.executable, "-m", "spacy", "project", "run", *map(str, arguments)]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def outputs(name):
+    paths = COMMANDS[name].get("outputs", [])
+    return [path.replace("${vars.experiment}", "sample") for path in paths]
+
+
+@pytest.mark.slow
+def test_all_runs_once_and_again_only_for_changes(project):
+    first = run(project, "all")
+    for name in PROJECT["workflows"]["all"]:
+        for path in outputs(name):
+            assert (project / path).exists(), f"{name} does not make {path}"
+    report = (project / "metrics" / "sample" / "report.md").read_text(encoding="utf8")
+    assert "| spaCy ner |" in report
+    assert "| span segments + ratio |" in report
+    assert "6 runs trained" in first
+
+    assert run(project, "all").count("Skipping") == len(PROJECT["workflows"]["all"])
+
+    config = project / "configs" / "baseline" / "ner-cnn.cfg"
+    text = config.read_text(encoding="utf8")
+    config.write_text(text.replace("hidden_width = 64", "hidden_width = 32"), encoding="utf8")
+    assert "3 runs trained, 3 kept" in run(project, "all")
+
+    run(project, "clean")
+    assert not (project / "training").exists()
+
+
+@pytest.mark.slow
+def test_one_run_on_data_given_by_vars(project, tmp_path):
+    settings = {
+        "data": project / "assets",
+        "dataset": "sample",
+        "train_file": "train.conll",
+        "dev_file": "dev.conll",
+        "test_file": "test.conll",
+        "method": "span-ns",
+        "mask_rate": 0.5,
+        "max_steps": 200,
+    }
+    arguments = [part for name, value in settings.items() for part in (f"--vars.{name}", value)]
+    run(project, "one", project, *arguments)
+    metrics = project / "training" / "sample-0.5-span-ns-cnn-0" / "metrics.json"
+    assert srsly.read_json(metrics)["documents"] > 0
+
+
+def test_every_dependency_is_an_asset_a_file_or_an_output():
+    known = {asset["dest"] for asset in PROJECT["assets"]}
+    known |= {path for command in COMMANDS.values() for path in command.get("outputs", [])}
+    for name, command in COMMANDS.items():
+        for path in command.get("deps", []):
+            if "${vars.data}" not in path:
+                assert (
+                    path in known or (ROOT / path.replace("${vars.experiment}", "sample")).exists()
+                ), name
+
+
+def test_readme_documents_the_project():
+    readme = (ROOT / "README.md").read_text(encoding="utf8")
+    for name, command in COMMANDS.items():
+        assert f"| `{name}` | {command['help']} |" in readme
