@@ -290,9 +290,11 @@ class RobustSpanNER(RobustPipe):
         self.progress = TrainingProgress(examples_per_epoch=counts.examples)
         self.cfg.update(epoch=0, examples_per_epoch=counts.examples)
         self._objective = None
-        sample = islice((eg.predicted for eg in get_examples() if len(eg.predicted)), 10)
+        sample = list(islice((eg.predicted for eg in get_examples() if len(eg.predicted)), 10))
+        if not sample:
+            raise ValueError(Errors.R122.format(name=self.name, count=counts.examples))
         self.model.set_dim("nO", len(self.labels) + 1, force=True)
-        self.model.initialize(X=list(sample))
+        self.model.initialize(X=sample)
         self.model.attrs["centroids"] = None
 
     def fit_centroids(
@@ -372,6 +374,16 @@ class RobustSpanNER(RobustPipe):
         self._objective = None
 
     def _check_combination(self) -> None:
+        if self.threshold is not None and not 0 <= self.threshold <= 1:
+            raise ValueError(
+                Errors.R103.format(
+                    name="threshold", value=self.threshold, wanted="null, or between 0 and 1"
+                )
+            )
+        if self.max_epochs < 1:
+            raise ValueError(
+                Errors.R103.format(name="max_epochs", value=self.max_epochs, wanted="at least 1")
+            )
         loss: Any = self.loss.kind if isinstance(self.loss, PriorLoss) else self.loss
         name = loss.__name__ if isinstance(loss, type) else type(loss).__name__
         if loss.needs_uniform_negatives and not self.sampler.is_uniform:
