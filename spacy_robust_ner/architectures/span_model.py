@@ -9,6 +9,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 from torch import nn
 
+from ..errors import Errors
 from ..span.heads import BiaffineHead, ConcatProductHead, WidthEmbeddingHead
 from .torch_layer import ModuleBuilder, torch_layer
 
@@ -36,6 +37,10 @@ def build_span_model_v1(
         whatever the documents' length.
     RETURNS (Model): The model.
     """
+    if max_width is not None and max_width < 1:
+        raise ValueError(Errors.R100.format(max_width=max_width))
+    if chunk_size < 1:
+        raise ValueError(Errors.R102.format(budget=chunk_size))
     head_layer = torch_layer("span_head", head(max_width))
     model: Model[list[Doc], list[Floats2d]] = Model(
         "robust_span_model",

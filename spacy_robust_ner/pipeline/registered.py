@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..errors import Errors
 from ..span.contrastive import ContrastiveTerm, Denominator
 from ..span.losses import NRCES, CrossEntropy, Normalization, NRCESVariant
 from ..span.positive_unlabeled import BoundedNonNegativePURisk, ConfidencePURisk, Surrogate
@@ -84,6 +85,11 @@ class PriorLoss:
     priors: dict[str, float]
     unlabeled_factor: float
 
+    def __post_init__(self) -> None:
+        priors = list(self.priors.values())
+        if min(priors, default=0.0) < 0 or sum(priors) >= 1:
+            raise ValueError(Errors.R107.format(priors=priors))
+
     def build(self, labels: Sequence[str], labeled_shares: dict[str, float]) -> SpanLoss:
         """Make the loss.
 
@@ -163,6 +169,13 @@ class Retrieval:
     alpha: float = 0.5
     form: MixingForm = "probability"
     decay: float = 0.99
+
+    def __post_init__(self) -> None:
+        for name, value in (("alpha", self.alpha), ("decay", self.decay)):
+            if not 0 <= value <= 1:
+                raise ValueError(
+                    Errors.R103.format(name=name, value=value, wanted="between 0 and 1")
+                )
 
 
 def make_retrieval_v1(

@@ -60,6 +60,14 @@ class RobustPipe(TrainablePipe):
     ) -> None:
         if not annotate_ents and spans_key is None:
             raise ValueError(Errors.R115.format(name=name))
+        if not head_learn_rate_scale > 0:
+            raise ValueError(
+                Errors.R103.format(
+                    name="head_learn_rate_scale",
+                    value=head_learn_rate_scale,
+                    wanted="a number above 0",
+                )
+            )
         self.vocab = vocab
         self.model = model
         self.name = name
