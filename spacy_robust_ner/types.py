@@ -193,8 +193,11 @@ class SpanLoss(Protocol):
 class SampleObserver(Protocol):
     """Sees which spans were chosen as negatives, for instance to count missampling."""
 
-    def __call__(self, doc_index: Tensor, starts: Tensor, ends: Tensor) -> None:
-        """doc_index (Tensor): The document of each negative. Shape: (negatives,).
+    def __call__(
+        self, doc_keys: Sequence[int], doc_index: Tensor, starts: Tensor, ends: Tensor
+    ) -> None:
+        """doc_keys (Sequence[int]): Stable numbers of the batch's documents, as samplers get them.
+        doc_index (Tensor): The document of each negative. Shape: (negatives,).
         starts (Tensor): First tokens, counted in the document. Shape: (negatives,).
         ends (Tensor): One after the last tokens. Shape: (negatives,).
         """

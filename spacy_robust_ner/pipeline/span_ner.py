@@ -352,17 +352,18 @@ class RobustSpanNER(RobustPipe):
     ) -> tuple[Tensor, dict[str, float]]:
         docs = [example.predicted for example in examples]
         table = self._table(docs)
+        doc_keys = [doc_key(doc) for doc in docs]
         result = self.objective(
             self.head,
             tokens,
             table,
             self._annotation(examples, table),
             course=Course(self.progress.epoch, self.max_epochs),
-            doc_keys=[doc_key(doc) for doc in docs],
+            doc_keys=doc_keys,
             confidence=None if self.confidence is None else self.confidence.reader(docs, table),
             o_index=O_INDEX,
         )
-        self._observe(result, table)
+        self._observe(result, table, doc_keys)
         return result.total, self._logged(result)
 
     def _random_state(self) -> dict[str, bytes]:
@@ -437,11 +438,12 @@ class RobustSpanNER(RobustPipe):
             flat=self.flat,
         )
 
-    def _observe(self, result: BatchTerms, table: CandidateTable) -> None:
+    def _observe(self, result: BatchTerms, table: CandidateTable, doc_keys: Sequence[int]) -> None:
         if self.sample_observer is not None:
             spans = table.spans_at(result.chosen.negatives.rows.cpu().numpy())
             offset = table.doc_starts[spans.doc_index]
             self.sample_observer(
+                doc_keys,
                 torch.from_numpy(spans.doc_index),
                 torch.from_numpy(spans.starts - offset),
                 torch.from_numpy(spans.ends - offset),
