@@ -82,9 +82,10 @@ class ConcatProductHead(nn.Module):
         tokens, as_first, as_last = projections
         last = ends - 1
         product = tokens.index_select(0, starts) * tokens.index_select(0, last)
-        linear = as_first.index_select(0, starts) + as_last.index_select(0, last)
         of_product = self.hidden.weight[:, 3 * self.width :]
-        vectors = torch.tanh(torch.addmm(linear, product, of_product.t()))
+        # In place on the gathered copy: new memory costs as much as the arithmetic.
+        linear = as_first.index_select(0, starts).add_(as_last.index_select(0, last))
+        vectors = linear.addmm_(product, of_product.t()).tanh_()
         return SpanOutput(self.output(self.hidden_dropout(vectors)), vectors)
 
     def forward(self, tokens: Tensor, starts: Tensor, ends: Tensor) -> SpanOutput:
@@ -158,12 +159,9 @@ class WidthEmbeddingHead(nn.Module):
         """
         as_first, as_last, by_width = projections
         widths = (ends - starts - 1).clamp(max=self.embedding.num_embeddings - 1)
-        linear = (
-            as_first.index_select(0, starts)
-            + as_last.index_select(0, ends - 1)
-            + by_width.index_select(0, widths)
-        )
-        inner = self.hidden_dropout(torch.relu(linear))
+        linear = as_first.index_select(0, starts)
+        linear.add_(as_last.index_select(0, ends - 1)).add_(by_width.index_select(0, widths))
+        inner = self.hidden_dropout(linear.relu_())
         vectors = torch.relu(self.hidden2(inner))
         return SpanOutput(self.output(self.hidden_dropout(vectors)), vectors)
 
