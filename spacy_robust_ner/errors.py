@@ -126,7 +126,7 @@ class Errors(metaclass=_WithCode):
     R117 = "'{path}' holds no confidence for the text that starts with '{text}'."
     R118 = (
         "Line {line} of the confidence file '{path}' can't be used: {reason}. Each line is a JSON "
-        "object with \"tokens\" and \"spans\", a list of [start, end, confidence]."
+        'object with "tokens" and "spans", a list of [start, end, confidence].'
     )
     R119 = (
         "The pipeline '{path}' has no component that gives span probabilities. Train a first stage "
@@ -143,6 +143,29 @@ class Errors(metaclass=_WithCode):
     R122 = (
         "'{name}' can't be initialized without a token: none of the {count} training examples has "
         "any. Check the paths of the corpus."
+    )
+    R130 = (
+        "The masked and the gold corpus differ at document {number}: {reason}. Both must hold the "
+        "same documents in the same order, as 'spacy-robust-ner mask' writes them."
+    )
+    R131 = (
+        "The pipeline '{path}' has no component robust_span_ner{wanted}. Its components: {known}."
+    )
+    R132 = (
+        "The component '{name}' has no retrieval block, so it would not read centroids. Add one "
+        "with --add, or train with a config that has it, such as the method scl-rai."
+    )
+    R133 = (
+        "Can't read the sampler '{value}'. Write NAME, NAME=RATE or NAME=RATE,RATE with one of: "
+        "{known}. The rate is negatives a token, or for some samplers a share of the candidates."
+    )
+    R134 = (
+        "There is no pipeline or config at '{path}'. Give the directory of a pipeline, a "
+        "package's name or a .cfg file."
+    )
+    R135 = (
+        "This benchmark needs a transformer. Install the package with: pip install "
+        "spacy-transformers."
     )
     R200 = "Unknown {kind} '{value}'. Known: {known}."
     R201 = "There is no experiment file at '{path}'."
