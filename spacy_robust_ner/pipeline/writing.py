@@ -25,7 +25,13 @@ def write_entities(
     labels (Sequence[str]): The name of each label column.
     overwrite (bool): Replace entities that are there already, instead of filling the gaps.
     """
-    earlier = [] if overwrite else list(doc.ents)
+    earlier = list(doc.ents)
+    if overwrite:
+        # A score belongs to a place in the text and would outlive the entity.
+        for ent in earlier:
+            if ent._.get(SCORE_EXTENSION) is not None:
+                ent._.set(SCORE_EXTENSION, None)
+        earlier = []
     taken = np.zeros(len(doc), dtype=bool)
     for ent in earlier:
         taken[ent.start : ent.end] = True
