@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ..candidates import Candidates, CandidateTable
 from ..decoding import ScoredSpans, by_document, find_entities, join
 from ..span.choosing import as_span_head
-from ..span.scanning import candidate_tensors, score_in_blocks, without_dropout
+from ..span.scanning import candidate_tensors, score_blocks, without_dropout
 from ..span.segmentation import label_marginals
 from ..types import SpanOutput
 
@@ -49,8 +49,8 @@ def score_candidates(
         projections = span_head.prepare(tokens)
         for spans in table.chunks(chunk_size):
             starts, ends = candidate_tensors(spans, tokens.device)
-            output = score_in_blocks(span_head, projections, starts, ends)
-            yield spans, probabilities(output).cpu().numpy()
+            blocks = score_blocks(span_head, projections, starts, ends)
+            yield spans, torch.cat([probabilities(output) for output in blocks]).cpu().numpy()
 
 
 @torch.no_grad()
@@ -71,8 +71,11 @@ def score_segments(
     with without_dropout(head):
         projections = span_head.prepare(tokens)
         logits = [
-            score_in_blocks(span_head, projections, *candidate_tensors(spans, tokens.device)).logits
+            output.logits
             for spans in table.chunks(chunk_size)
+            for output in score_blocks(
+                span_head, projections, *candidate_tensors(spans, tokens.device)
+            )
         ]
         marginals = label_marginals(torch.cat(logits), table, o_index=o_index)
     yield table.spans(), marginals.cpu().numpy()

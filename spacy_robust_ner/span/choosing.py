@@ -105,6 +105,7 @@ def choose_spans(
             device=device,
             head=scorer,
             projections=projections,
+            with_vectors=sampler.needs_vectors,
         ):
             selection.add(spans)
             if ratio_sample is not None:

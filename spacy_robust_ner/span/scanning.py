@@ -50,16 +50,35 @@ def score_in_blocks(
     block (int): Spans to score at a time.
     RETURNS (SpanOutput): Logits and vectors of all spans.
     """
-    if len(starts) <= block:
-        return head.score(projections, starts, ends)
-    outputs = [
-        head.score(projections, *pair)
-        for pair in zip(starts.split(block), ends.split(block), strict=True)
-    ]
+    outputs = list(score_blocks(head, projections, starts, ends, block=block))
+    if len(outputs) == 1:
+        return outputs[0]
     return SpanOutput(
         torch.cat([output.logits for output in outputs]),
         torch.cat([output.vectors for output in outputs]),
     )
+
+
+def score_blocks(
+    head: SpanHead,
+    projections: Projections,
+    starts: Tensor,
+    ends: Tensor,
+    *,
+    block: int = DEFAULT_BLOCK,
+) -> Iterator[SpanOutput]:
+    """Score many spans with small temporary tensors, for those who do not need all the vectors at
+    once: collecting them costs as much as a good part of the scoring.
+
+    head (SpanHead): The head.
+    projections (Projections): From its `prepare`.
+    starts (Tensor): First token rows. Shape: (spans,).
+    ends (Tensor): One after the last token rows. Shape: (spans,).
+    block (int): Spans to score at a time.
+    YIELDS (SpanOutput): Logits and vectors of the next spans; at least once.
+    """
+    for pair in zip(starts.split(block), ends.split(block), strict=True):
+        yield head.score(projections, *pair)
 
 
 def score_with_gradient(
@@ -127,6 +146,7 @@ def scan(
     device: torch.device,
     head: SpanHead | None = None,
     projections: Projections | None = None,
+    with_vectors: bool = True,
 ) -> Iterator[SamplerInput]:
     """Go through all candidates of a batch for those that choose among them.
 
@@ -136,6 +156,7 @@ def scan(
     device (torch.device): Where the tensors shall be.
     head (Optional[SpanHead]): The head, with dropout switched off, if scores are wanted.
     projections (Optional[Projections]): From its `prepare`.
+    with_vectors (bool): Whether span vectors are wanted as well as scores.
     YIELDS (SamplerInput): The next candidates, with log-probabilities and vectors if there is a
         head.
     """
@@ -143,8 +164,13 @@ def scan(
         log_probs = vectors = None
         if head is not None and projections is not None:
             starts, ends = candidate_tensors(spans, device)
-            output = score_in_blocks(head, projections, starts, ends)
-            log_probs, vectors = torch.log_softmax(output.logits, dim=1), output.vectors
+            if with_vectors:
+                output = score_in_blocks(head, projections, starts, ends)
+                logits, vectors = output.logits, output.vectors
+            else:
+                blocks = score_blocks(head, projections, starts, ends)
+                logits = torch.cat([output.logits for output in blocks])
+            log_probs = torch.log_softmax(logits, dim=1)
         offset = table.doc_starts[spans.doc_index]
         yield SamplerInput(
             rows=_tensor(spans.rows, device),
