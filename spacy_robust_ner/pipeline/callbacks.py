@@ -39,11 +39,16 @@ def make_fit_centroids_v1(limit: int = 0) -> Callable[[Language], Language]:
     """
 
     def fit_centroids(nlp: Language) -> Language:
-        config = nlp.config.interpolate()
-        corpora = Config(registry.resolve({"corpora": config["corpora"]}))
-        (corpus,) = resolve_dot_names(corpora, [config["training"]["train_corpus"]])
-        for _, component in nlp.pipeline:
-            if isinstance(component, RobustSpanNER) and component.retrieval is not None:
+        components = [
+            component
+            for _, component in nlp.pipeline
+            if isinstance(component, RobustSpanNER) and component.retrieval is not None
+        ]
+        if components:
+            config = nlp.config.interpolate()
+            corpora = Config(registry.resolve({"corpora": config["corpora"]}))
+            (corpus,) = resolve_dot_names(corpora, [config["training"]["train_corpus"]])
+            for component in components:
                 component.fit_centroids(nlp, corpus(nlp), limit=limit)
         return nlp
 

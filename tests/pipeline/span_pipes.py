@@ -162,7 +162,7 @@ def tiny_training(config: Config, *, train_path, dev_path, steps=4):
     config = config.copy()
     config["paths"].update(train=str(train_path), dev=str(dev_path))
     config["training"].update(max_steps=steps, eval_frequency=2)
-    config["training"]["logger"] = {"@loggers": "spacy.ConsoleLogger.v1", "progress_bar": False}
+    config["training"]["logger"] = {"@loggers": "spacy.ConsoleLogger.v3"}
     if "tok2vec" in config["components"]:
         model = config["components"]["tok2vec"]["model"]
         model["embed"]["rows"] = [100, 100, 100, 100]

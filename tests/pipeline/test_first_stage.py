@@ -133,12 +133,10 @@ def test_confidence_changes_the_loss(tmp_path):
         tokens = TRAIN_DATA[1][0].split()
         path = write(tmp_path / "c.jsonl", {"tokens": tokens, "spans": sure})
         nlp = make_nlp(loss=LOSS, max_width=1, confidence=misc("FileConfidence", path=str(path)))
-        examples = make_examples(nlp)[1:]
-        nlp.get_pipe(NAME).add_label("LOC")
-        nlp.get_pipe(NAME).add_label("PER")
-        nlp.initialize(lambda: make_examples(nlp))
-        losses.append(nlp.update(examples, sgd=False)[NAME])
-        doc = examples[0].predicted.copy()
+        examples = make_examples(nlp)
+        nlp.initialize(lambda examples=examples: examples)
+        losses.append(nlp.update(examples[1:], sgd=False)[NAME])
+        doc = examples[1].predicted.copy()
         nlp.get_pipe(NAME).set_candidates([doc])
     outside = 2 * (1 - doc.spans["candidates"].attrs["scores"][6, 0]) / 3
     assert losses[0] - losses[1] == pytest.approx(outside / 7, abs=1e-5)
