@@ -38,7 +38,7 @@ from .units import Text, Unit, detect_tokens, pair_with_gold, read_units
 REST = ("outside", "missing")
 
 _SAMPLE_SIZE = 200
-_CHUNK_SIZE = 500
+_CHUNK_SIZE = 2500
 _MAX_EXAMPLES = 20
 
 
@@ -257,6 +257,11 @@ class _Job:
         self.serialize = serialize
 
     def __call__(self, texts: Iterable[Text]) -> _Result:
+        # The words of a chunk are forgotten with it; the vocabulary would grow with the corpus.
+        with self.annotator.matcher.nlp.memory_zone():
+            return self._annotate(texts)
+
+    def _annotate(self, texts: Iterable[Text]) -> _Result:
         counts = MatchCounts()
         docs = DocBin(store_user_data=False)
         mentions: list[list[Mention]] = []
