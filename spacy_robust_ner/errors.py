@@ -115,6 +115,10 @@ class Errors(metaclass=_WithCode):
         "Retrieval mixes the probabilities of independent spans; with the loss {loss} spans "
         "compete. Set retrieval to null, or use another loss."
     )
+    R141 = (
+        "Conf-MPU needs a first-stage pipeline, and its path is not set. Train one, for instance "
+        "with the method span-ns, and give it as --paths.first_stage training/model-best."
+    )
     R115 = (
         "'{name}' would write nothing: set annotate_ents to true, or spans_key to the name of a "
         "span group."
@@ -254,6 +258,63 @@ class Errors(metaclass=_WithCode):
         "the number of all tokens."
     )
     R157 = "There is no class prior for {labels}. Give one for each label in the setting 'priors'."
+    R180 = (
+        "The loss {loss} is one of tag sequences and needs a CRF. Set 'crf = true' in the "
+        "component's model, or choose another loss."
+    )
+    R181 = (
+        "The loss {loss} looks at each token alone and would leave the model's CRF untrained. Set "
+        "'crf = false' in the component's model, or choose a loss with CRF."
+    )
+    R182 = (
+        "'{name}' trains a model in advance, and needs the pipeline for it. Call nlp.initialize() "
+        "instead of the component's own initialize(), or pass it 'nlp'."
+    )
+    R183 = (
+        "'{name}' trains a model in advance on the whole training corpus, but with max_epochs = -1 "
+        "the corpus is a stream of which it sees the beginning. Set max_epochs to 0 or more, or "
+        "take the steps one by one with 'spacy-robust-ner select'."
+    )
+    R184 = (
+        "There is no list of removed tokens at '{path}'. Write one with 'spacy-robust-ner select', "
+        "or set 'read_from' in the block 'two_step' to null."
+    )
+    R185 = (
+        "The list of removed tokens '{path}' names no document of the training corpus. It belongs "
+        "to other data: select the tokens anew, with the corpus and the reader of the training."
+    )
+    R186 = (
+        "'{path}' holds no tag weights for the text that starts with '{text}'. Write them anew for "
+        "this corpus, with 'write_to' in a CrossFitting block."
+    )
+    R187 = (
+        "There is no file with tag weights at '{path}'. Write it with 'write_to' in a CrossFitting "
+        "block, or use that block itself as 'completion'."
+    )
+    R188 = (
+        "Line {line} of the tag weights '{path}' can't be used: {reason}. Each line is a JSON "
+        'object with "tokens" and "q", an object of tags and probabilities for each token.'
+    )
+    R189 = (
+        "The ratio of entity tokens of '{name}' can't be estimated: no training document is marked "
+        "as complete. Mark some, set default_complete, or give the 'ratio'."
+    )
+    R190 = (
+        "Cross-fitting with {folds} folds needs at least as many documents, and there are {count}. "
+        "Lower 'folds', or check the paths of the corpus."
+    )
+    R191 = (
+        "The weights of cross-fitting are not saved with the pipeline. To go on with its training, "
+        "write them to a file with 'write_to', and use FileCompletion with that file."
+    )
+    R192 = (
+        "Cross-fitting has seen no text that starts with '{text}'. Train on the corpus that the "
+        "component was initialized with, and without augmentation of its words."
+    )
+    R193 = (
+        "The pipeline '{path}' has no component robust_token_tagger{wanted}. Its components: "
+        "{known}."
+    )
 
 
 class Warnings(metaclass=_WithCode):

@@ -11,6 +11,7 @@ from torch import nn
 
 from ..errors import Errors
 from ..span.heads import BiaffineHead, ConcatProductHead, WidthEmbeddingHead
+from .encoder_and_head import encoder_and_head
 from .torch_layer import ModuleBuilder, torch_layer
 
 DEFAULT_WIDTH_BUCKETS = 16
@@ -42,21 +43,17 @@ def build_span_model_v1(
     if chunk_size < 1:
         raise ValueError(Errors.R102.format(budget=chunk_size))
     head_layer = torch_layer("span_head", head(max_width))
-    model: Model[list[Doc], list[Floats2d]] = Model(
+    return encoder_and_head(
         "robust_span_model",
-        _forward,
-        init=_init,
-        layers=[tok2vec, head_layer],
-        refs={"tok2vec": tok2vec, "head": head_layer},
+        tok2vec,
+        head_layer,
         attrs={
             "max_width": max_width,
             "chunk_size": chunk_size,
             "centroids": None,
             "random_state": None,
         },
-        dims={"nO": None},
     )
-    return model
 
 
 def make_concat_product_head_v1(
@@ -135,23 +132,3 @@ def _build_head(
     head: Callable[..., nn.Module], width_in: int, width_out: int, **settings: Any
 ) -> nn.Module:
     return head(width=width_in, n_labels=width_out, **settings)
-
-
-def _forward(
-    model: Model[list[Doc], list[Floats2d]], docs: list[Doc], is_train: bool
-) -> tuple[list[Floats2d], Callable[[list[Floats2d]], Any]]:
-    return model.get_ref("tok2vec")(docs, is_train)
-
-
-def _init(
-    model: Model[list[Doc], list[Floats2d]],
-    X: list[Doc] | None = None,
-    Y: Any = None,
-) -> None:
-    tok2vec, head = model.get_ref("tok2vec"), model.get_ref("head")
-    tok2vec.initialize(X=X)
-    if X is not None:
-        head.set_dim("nI", tok2vec.predict(X)[0].shape[1], force=True)
-    if model.has_dim("nO"):
-        head.set_dim("nO", model.get_dim("nO"), force=True)
-    head.initialize()

@@ -19,7 +19,8 @@ from torch import nn
 
 from ..errors import Errors
 
-ModuleBuilder = Callable[[int, int], nn.Module]
+# Called with (width in, width out), and with the layer's build options by name.
+ModuleBuilder = Callable[..., nn.Module]
 
 
 class LazyTorchShim(PyTorchShim):
@@ -39,14 +40,15 @@ class LazyTorchShim(PyTorchShim):
             raise ValueError(Errors.R110)
         return cast(nn.Module, self._model)
 
-    def build(self, width_in: int, width_out: int) -> None:
+    def build(self, width_in: int, width_out: int, **options: Any) -> None:
         """Make a new module, with random weights.
 
         width_in (int): Width of the token vectors.
         width_out (int): Number of outputs.
+        **options: What else the module's shape depends on, saved with the sizes.
         """
-        self.cfg = {"width_in": width_in, "width_out": width_out}
-        self._model = self._build(width_in, width_out).to(get_torch_default_device())
+        self.cfg = {"width_in": width_in, "width_out": width_out, **options}
+        self._model = self._build(width_in, width_out, **options).to(get_torch_default_device())
 
     def finish_update(self, optimizer: Optimizer) -> None:
         if self._model is not None:
@@ -76,12 +78,14 @@ def torch_layer(name: str, build: ModuleBuilder) -> Model[Any, Any]:
 
     name (str): The layer's name.
     build (ModuleBuilder): Makes the module from (width in, width out).
-    RETURNS (Model): The layer; `initialize` builds the module from the dims nI and nO.
+    RETURNS (Model): The layer; `initialize` builds the module from the dims nI and nO, and from
+        the dict in the attribute "build_options".
     """
     return Model(
         name,
         _forward,
         init=_init,
+        attrs={"build_options": {}},
         dims={"nI": None, "nO": None},
         shims=[LazyTorchShim(build)],
     )
@@ -105,4 +109,5 @@ def _forward(
 
 def _init(model: Model[Any, Any], X: Any = None, Y: Any = None) -> None:
     shim = cast(LazyTorchShim, model.shims[0])
-    shim.build(model.get_dim("nI"), model.get_dim("nO"))
+    options = model.attrs["build_options"]
+    shim.build(model.get_dim("nI"), model.get_dim("nO"), **options)

@@ -1,6 +1,6 @@
 """A batch of examples as the span core sees it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -70,8 +70,13 @@ def annotate_examples(
 
 def doc_key(doc: Doc) -> int:
     """RETURNS (int): A number that is the same whenever the document comes back, on any machine."""
-    words = "\0".join(token.text for token in doc)
-    return int.from_bytes(blake2b(words.encode("utf8"), digest_size=8).digest(), "big")
+    return words_key(token.text for token in doc)
+
+
+def words_key(words: Iterable[str]) -> int:
+    """RETURNS (int): The number of a document with these words."""
+    digest = blake2b("\0".join(words).encode("utf8"), digest_size=8).digest()
+    return int.from_bytes(digest, "big")
 
 
 def process_before(nlp: Language, name: str, docs: list[Doc]) -> list[Doc]:

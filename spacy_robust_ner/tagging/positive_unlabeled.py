@@ -11,8 +11,8 @@ from ..span.positive_unlabeled import BoundedNonNegativePURisk, Surrogate
 from ..types import LossInput
 from .crf import CRF
 from .losses import check_choice
-from .padding import token_docs
 from .tag_set import MISSING_TAG, OUTSIDE_TAG, TagSet
+from .targets import doubtful_tokens
 from .types import TokenBatch
 
 
@@ -53,9 +53,7 @@ class TokenPURisk:
         self.one_vs_rest = one_vs_rest
 
     def __call__(self, batch: TokenBatch, *, tag_set: TagSet, crf: CRF | None = None) -> Tensor:
-        doubtful = torch.ones_like(batch.tags, dtype=torch.bool)
-        if batch.complete is not None:
-            doubtful = ~batch.complete[token_docs(batch.lengths)]
+        doubtful = doubtful_tokens(batch)
         vouched = ~doubtful & (batch.tags != MISSING_TAG)
         n_tokens = max(1, int((doubtful | vouched).sum()))
         risk = self._risk(batch.emissions[doubtful], batch.tags[doubtful], batch, tag_set)

@@ -17,6 +17,14 @@ from .tag_set import MISSING_TAG, OUTSIDE_TAG, TagSet
 from .types import TokenBatch
 
 
+def doubtful_tokens(batch: TokenBatch) -> Tensor:
+    """RETURNS (Tensor): Tokens whose "O", if it is one, may hide an entity. Shape: (tokens,)."""
+    doubtful = torch.ones_like(batch.tags, dtype=torch.bool)
+    if batch.complete is not None:
+        doubtful = ~batch.complete[token_docs(batch.lengths)]
+    return doubtful if batch.trusted is None else doubtful & ~batch.trusted
+
+
 def known_tags(batch: TokenBatch, *, unknown_outside: bool, drop_removed: bool) -> Tensor:
     """The tags that can be relied on.
 
@@ -27,9 +35,7 @@ def known_tags(batch: TokenBatch, *, unknown_outside: bool, drop_removed: bool) 
     """
     tags = batch.tags
     if unknown_outside:
-        doubtful = tags == OUTSIDE_TAG
-        if batch.complete is not None:
-            doubtful = doubtful & ~batch.complete[token_docs(batch.lengths)]
+        doubtful = (tags == OUTSIDE_TAG) & doubtful_tokens(batch)
         tags = tags.masked_fill(doubtful, MISSING_TAG)
     if drop_removed and batch.removed is not None:
         tags = tags.masked_fill(batch.removed, MISSING_TAG)

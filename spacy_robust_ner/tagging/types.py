@@ -34,6 +34,8 @@ class TokenBatch:
     removed (Optional[Tensor]): Tokens whose "O" is disregarded. Shape: (tokens,).
     complete (Optional[Tensor]): Documents of which every "O" can be trusted; none if not given.
         Shape: (documents,).
+    trusted (Optional[Tensor]): Tokens of incomplete documents whose "O" can be trusted none the
+        less. Shape: (tokens,).
     allowed (Optional[Tensor]): Tags that each token may have, for the fuzzy CRF.
         Shape: (tokens, tags).
     log_weights (Optional[Tensor]): Logarithms of q(tag) of each token, for the weighted partial
@@ -45,6 +47,7 @@ class TokenBatch:
     tags: Tensor
     removed: Tensor | None = None
     complete: Tensor | None = None
+    trusted: Tensor | None = None
     allowed: Tensor | None = None
     log_weights: Tensor | None = None
 

@@ -1,0 +1,168 @@
+"""Losses of the token component that need more than tensors: spans of the training documents,
+weights from cross-fitting, shares of the labels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..errors import Errors
+from ..tagging.losses import FuzzyCRF, Normalization, WeightedPartialCRF
+from ..tagging.positive_unlabeled import TokenPURisk
+from ..tagging.ratio import ExpectedEntityRatio
+from ..tagging.tag_set import TagSet
+from ..tagging.types import TokenLoss
+from .targets import EntityTargets
+
+if TYPE_CHECKING:
+    from .token_tagger import RobustTokenTagger
+
+
+@runtime_checkable
+class CompletionSource(Protocol):
+    """Knows the weights q of the tags of training documents."""
+
+    def prepare(
+        self, nlp: Language, pipe: "RobustTokenTagger", examples: Sequence[Example]
+    ) -> None:
+        """Called at the end of a component's initialization.
+
+        nlp (Language): The pipeline.
+        pipe (RobustTokenTagger): The component.
+        examples (Sequence[Example]): The training examples.
+        """
+        ...
+
+    def log_weights(self, docs: Sequence[Doc], tag_set: TagSet) -> NDArray[np.float32]:
+        """docs (Sequence[Doc]): The documents of a batch.
+        tag_set (TagSet): The tags.
+        RETURNS (NDArray): log q of the tags of all tokens. Shape: (tokens, tags).
+        """
+        ...
+
+
+class CompletedPartialCRF(WeightedPartialCRF):
+    """The weighted partial CRF with the source of its weights.
+
+    completion (CompletionSource): Where the weights come from.
+    unknown_outside (bool): Whether nothing is known about an "O" of an incomplete document.
+    normalization (str): "document", "token" or "sum".
+    """
+
+    def __init__(
+        self,
+        completion: CompletionSource,
+        *,
+        unknown_outside: bool = True,
+        normalization: Normalization = "document",
+    ) -> None:
+        super().__init__(unknown_outside=unknown_outside, normalization=normalization)
+        self.completion = completion
+
+
+class DictionaryCRF(FuzzyCRF):
+    """The fuzzy CRF with the span groups that it reads. A span that may have several labels is in
+    the group several times.
+
+    matches_key (Optional[str]): Span group with the dictionary's matches; None, or a document
+        without the group: the entities.
+    phrases_key (Optional[str]): Span group with phrases that no dictionary knows.
+    normalization (str): "document", "token" or "sum".
+    """
+
+    def __init__(
+        self,
+        *,
+        matches_key: str | None = None,
+        phrases_key: str | None = "phrases",
+        normalization: Normalization = "document",
+    ) -> None:
+        super().__init__(normalization=normalization)
+        self.matches_key = matches_key
+        self.phrases_key = phrases_key
+
+    def matches(self, example: Example, target: EntityTargets) -> list[tuple[int, int, str]]:
+        """RETURNS (List[Tuple[int, int, str]]): Matches in the predicted document's tokens."""
+        spans = example.reference.spans
+        if self.matches_key is None or self.matches_key not in spans:
+            return target.entities
+        return _aligned(example, self.matches_key)
+
+    def phrases(self, example: Example) -> list[tuple[int, int]]:
+        """RETURNS (List[Tuple[int, int]]): Phrases in the predicted document's tokens."""
+        if self.phrases_key is None or self.phrases_key not in example.reference.spans:
+            return []
+        return [(start, end) for start, end, _ in _aligned(example, self.phrases_key)]
+
+
+def _aligned(example: Example, key: str) -> list[tuple[int, int, str]]:
+    spans = example.get_aligned_spans_y2x(example.reference.spans[key], allow_overlap=True)
+    return [(span.start, span.end, span.label_) for span in spans]
+
+
+@dataclass(frozen=True)
+class TokenPriorLoss:
+    """The positive-unlabeled risk, which needs the share of each label among the tokens.
+
+    settings (Dict[str, Any]): Its other settings.
+    priors (Dict[str, float]): Known shares by label; others are estimated.
+    unlabeled_factor (float): How many entity tokens there are for each labeled one.
+    """
+
+    settings: dict[str, Any]
+    priors: dict[str, float]
+    unlabeled_factor: float
+    needs_crf = False
+
+    def __post_init__(self) -> None:
+        TokenPURisk(priors=self.priors, **self.settings)
+
+    def build(self, labeled_shares: dict[str, float]) -> TokenPURisk:
+        """labeled_shares (Dict[str, float]): Share of each label among the training tokens, as far
+            as they are labeled.
+        RETURNS (TokenPURisk): The loss.
+        """
+        estimated = {
+            label: self.unlabeled_factor * share for label, share in labeled_shares.items()
+        }
+        return TokenPURisk(priors={**estimated, **self.priors}, **self.settings)
+
+
+TokenLossBlock = TokenLoss | TokenPriorLoss
+
+
+@dataclass(frozen=True)
+class EstimatedRatio:
+    """The expected-ratio term with the ratio of the complete training documents.
+
+    margin (float): Distance that costs nothing.
+    weight (float): Weight of the term.
+    skip_complete (bool): Leave the tokens of complete documents out.
+    """
+
+    margin: float = 0.05
+    weight: float = 10.0
+    skip_complete: bool = False
+
+    def __post_init__(self) -> None:
+        self._with(0.0)
+
+    def build(self, ratio: float | None, *, name: str) -> ExpectedEntityRatio:
+        """ratio (Optional[float]): The share of entity tokens in complete documents; None if there
+            are none.
+        name (str): The component's name, for messages.
+        RETURNS (ExpectedEntityRatio): The term.
+        """
+        if ratio is None:
+            raise ValueError(Errors.R189.format(name=name))
+        return self._with(ratio)
+
+    def _with(self, ratio: float) -> ExpectedEntityRatio:
+        return ExpectedEntityRatio(
+            ratio=ratio, margin=self.margin, weight=self.weight, skip_complete=self.skip_complete
+        )

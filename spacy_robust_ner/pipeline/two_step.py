@@ -1,0 +1,137 @@
+"""Two-step positive-unlabeled learning: explore, remove suspicious "O" tokens, start again."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from tqdm import tqdm
+
+from ..errors import Errors
+from ..tagging.o_removal import OValueRanking, RemovedTokens, o_values
+from .span_batch import doc_key
+from .trial import decision_batches, trial
+
+if TYPE_CHECKING:
+    from .token_tagger import RobustTokenTagger
+
+
+class TwoStep:
+    """Finds "O" tokens to remove before training begins.
+
+    epochs (int): Epochs of exploration; 0 to remove nothing, as in the first of separate steps.
+    share (float): λ: the share of the "O" tokens of incomplete documents to remove.
+    read_from (Optional[Path]): Read the tokens from this list instead of exploring, as in the
+        last of separate steps.
+    write_to (Optional[Path]): Write the list of removed tokens here.
+    """
+
+    def __init__(
+        self,
+        *,
+        epochs: int = 1,
+        share: float = 0.025,
+        read_from: Path | None = None,
+        write_to: Path | None = None,
+    ) -> None:
+        if epochs < 0:
+            raise ValueError(Errors.R103.format(name="epochs", value=epochs, wanted="at least 0"))
+        if not 0 <= share <= 1:
+            raise ValueError(
+                Errors.R103.format(name="share", value=share, wanted="a share between 0 and 1")
+            )
+        self.epochs = epochs
+        self.share = share
+        self.read_from = read_from
+        self.write_to = write_to
+
+    def select(
+        self, nlp: Language, pipe: "RobustTokenTagger", examples: Sequence[Example]
+    ) -> RemovedTokens | None:
+        """Find the tokens to remove. The component and its encoder stay as they are.
+
+        nlp (Language): The pipeline.
+        pipe (RobustTokenTagger): The component, which has been initialized.
+        examples (Sequence[Example]): The training examples.
+        RETURNS (Optional[RemovedTokens]): The tokens.
+        """
+        if self.read_from is not None:
+            removed = read_removed(Path(self.read_from))
+            _check_match(removed, examples, Path(self.read_from))
+        elif self.epochs:
+            with trial(nlp, pipe) as attempt:
+                attempt.train(examples, epochs=self.epochs, title="Exploring")
+                removed = rank_outside(nlp, pipe, examples).select(self.share)
+        else:
+            return None
+        if self.write_to is not None:
+            write_removed(removed, (eg.predicted for eg in examples), Path(self.write_to))
+        return removed
+
+
+def rank_outside(
+    nlp: Language, pipe: "RobustTokenTagger", examples: Sequence[Example]
+) -> OValueRanking:
+    """Rank all "O" tokens that may hide entities by their O-values, in one prediction pass.
+
+    nlp (Language): The pipeline.
+    pipe (RobustTokenTagger): The component.
+    examples (Sequence[Example]): The training examples.
+    RETURNS (OValueRanking): The ranking.
+    """
+    ranking = OValueRanking()
+    reader = pipe.reader
+    with tqdm(total=len(examples), desc="Ranking", unit=" docs", disable=None) as bar:
+        for batch, decisions, lengths in decision_batches(nlp, pipe, examples):
+            values = o_values(decisions)
+            start = 0
+            for example, length in zip(batch, lengths.tolist(), strict=True):
+                candidates = reader.outside_candidates(example)
+                ranking.add(doc_key(example.predicted), candidates, values[start + candidates])
+                start += length
+            bar.update(len(batch))
+    return ranking
+
+
+def removed_lines(removed: RemovedTokens, docs: Iterable[Doc]) -> Iterator[str]:
+    """removed (RemovedTokens): The tokens.
+    docs (Iterable[Doc]): The training documents.
+    YIELDS (str): The lines of the list, each with its token and sentence for the reader.
+    """
+    known = {doc_key(doc): doc for doc in docs}
+    for line in removed.to_json_lines():
+        record = json.loads(line)
+        doc = known.get(record.get("doc"))
+        if doc is not None:
+            record["text"] = doc[record["token"]].text
+            record["sentence"] = doc.text
+        yield json.dumps(record, ensure_ascii=False)
+
+
+def write_removed(removed: RemovedTokens, docs: Iterable[Doc], path: Path) -> None:
+    """Write the list of removed tokens: a JSON object a line, the lowest O-value first.
+
+    removed (RemovedTokens): The tokens.
+    docs (Iterable[Doc]): The training documents.
+    path (Path): The file.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf8") as file:
+        file.writelines(f"{line}\n" for line in removed_lines(removed, docs))
+
+
+def read_removed(path: Path) -> RemovedTokens:
+    """RETURNS (RemovedTokens): The tokens of a list."""
+    if not path.is_file():
+        raise ValueError(Errors.R184.format(path=path))
+    with path.open(encoding="utf8") as lines:
+        return RemovedTokens.from_json_lines(lines)
+
+
+def _check_match(removed: RemovedTokens, examples: Sequence[Example], path: Path) -> None:
+    keys = {doc_key(example.predicted) for example in examples}
+    if len(removed) and not keys.intersection(removed.docs.tolist()):
+        raise ValueError(Errors.R185.format(path=path))
