@@ -68,6 +68,14 @@ def bare_copy(doc: Doc) -> Doc:
     return Doc(doc.vocab, words=[token.text for token in doc])
 
 
+def require_transformers() -> None:
+    """Raise an error if spacy-transformers is not installed, which is no dependency."""
+    try:
+        import spacy_transformers  # noqa: F401
+    except ImportError as error:
+        raise ValueError(Errors.R135) from error
+
+
 def write_encoder(path: Path, *, layers: int = 6, hidden: int = 384) -> Path:
     """Write a BERT with random weights, and a tokenizer with one word piece for each word of the
     made-up sentences. The default size is that of MiniLM.
@@ -77,10 +85,9 @@ def write_encoder(path: Path, *, layers: int = 6, hidden: int = 384) -> Path:
     hidden (int): Width of the token vectors.
     RETURNS (Path): The directory.
     """
-    try:
-        from transformers import BertConfig, BertModel, BertTokenizerFast
-    except ImportError as error:
-        raise ValueError(Errors.R135) from error
+    require_transformers()
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
     path.mkdir(parents=True, exist_ok=True)
     vocabulary = path / "vocab.txt"
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *_WORDS, *_NAMES]

@@ -139,7 +139,5 @@ def fit_centroids_cli(
         divider=True,
     )
     settings = fitted.retrieval
-    msg.good(
-        f"Saved '{fitted.component}' with its centroids to {output} "
-        f"(alpha = {settings.alpha}, form = {settings.form})"
-    )
+    msg.text(f"Retrieval: alpha = {settings.alpha}, form = {settings.form}")
+    msg.good(f"Saved '{fitted.component}' with its centroids to {output}")

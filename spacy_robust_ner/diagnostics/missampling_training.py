@@ -36,6 +36,8 @@ def train_with_observer(
     nlp = init_nlp(config, use_gpu=use_gpu)
     pipe = find_component(nlp, component)
     observer = MissamplingObserver.watch(pipe, read_docs(gold, nlp.vocab))
+    if output is not None:
+        output.mkdir(parents=True, exist_ok=True)
     try:
         train(nlp, output, use_gpu=use_gpu, stdout=stdout, stderr=stderr)
     finally:
