@@ -218,3 +218,16 @@ def test_frozen_span_component(corpus, tmp_path):
     assert second.get_pipe(NAME).progress.epoch == first.get_pipe(NAME).progress.epoch
     scores = [nlp.evaluate(make_examples(nlp))["ents_f"] for nlp in (first, second)]
     assert scores[0] == scores[1]
+
+
+def test_train_run_with_a_transformer(corpus, tmp_path, tiny_bert):
+    config = tiny_training(make_config("scl-rai-ns", "trf"), **corpus)
+    config["components"]["transformer"]["model"].update(name=str(tiny_bert), mixed_precision=False)
+    config["system"]["gpu_allocator"] = None
+    nlp = run(config, tmp_path)
+    pipe = nlp.get_pipe(NAME)
+    assert pipe.head_learn_rate_scale == 10.0
+    assert pipe.centroids.counts[1:].tolist() == [3, 2]
+    fitted = pipe.fit_centroids(nlp, make_examples(nlp, DATA))
+    assert np.allclose(pipe.centroids.means[1:], fitted.means[1:], atol=1e-5)
+    assert np.isfinite(nlp.evaluate(make_examples(nlp))["ents_f"])
