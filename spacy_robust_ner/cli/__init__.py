@@ -12,6 +12,7 @@ from . import init_config as _init_config  # noqa: F401
 from . import mask as _mask  # noqa: F401
 from . import missampling as _missampling  # noqa: F401
 from . import report as _report  # noqa: F401
+from . import select_tokens as _select_tokens  # noqa: F401
 from . import stats as _stats  # noqa: F401
 from ._app import app
 

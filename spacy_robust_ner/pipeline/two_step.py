@@ -18,6 +18,8 @@ from .trial import decision_batches, trial
 if TYPE_CHECKING:
     from .token_tagger import RobustTokenTagger
 
+REMOVED_SPANS_KEY = "removed_tokens"
+
 
 class TwoStep:
     """Finds "O" tokens to remove before training begins.
@@ -121,6 +123,38 @@ def write_removed(removed: RemovedTokens, docs: Iterable[Doc], path: Path) -> No
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf8") as file:
         file.writelines(f"{line}\n" for line in removed_lines(removed, docs))
+
+
+def mark_removed(examples: Iterable[Example], removed: RemovedTokens) -> Iterator[Doc]:
+    """Show removed tokens in their documents: each is a span of the group "removed_tokens", with
+    O-values and ranks in its attributes, and its annotation is missing. Any component that
+    knows missing annotation can be trained on such documents.
+
+    examples (Iterable[Example]): The training examples.
+    removed (RemovedTokens): The tokens.
+    YIELDS (Doc): Copies of the reference documents.
+    """
+    places = zip(removed.docs.tolist(), removed.tokens.tolist(), strict=True)
+    ranks: dict[tuple[int, int], int] = {}
+    for rank, place in enumerate(places):
+        ranks.setdefault(place, rank)
+    for example in examples:
+        doc = example.reference.copy()
+        key = doc_key(example.predicted)
+        spans, o_ranks = [], []
+        # A sentence that comes several times is in the list as often.
+        for token in sorted(set(removed.in_doc(key).tolist())):
+            for i in example.alignment.x2y[token].tolist():
+                if doc[i].ent_iob_ == "O":
+                    spans.append(doc[i : i + 1])
+                    o_ranks.append(ranks[key, token])
+        doc.set_ents(list(doc.ents), missing=spans, default="unmodified")
+        doc.spans[REMOVED_SPANS_KEY] = spans
+        doc.spans[REMOVED_SPANS_KEY].attrs.update(
+            o_values=[float(removed.values[rank]) for rank in o_ranks],
+            ranks=[rank + 1 for rank in o_ranks],
+        )
+        yield doc
 
 
 def read_removed(path: Path) -> RemovedTokens:
