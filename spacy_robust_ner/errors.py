@@ -327,3 +327,8 @@ class Warnings(metaclass=_WithCode):
         "{count} of {total} labeled entities ({share:.1%}) are wider than max_width = {max_width} "
         "tokens and can be neither learned nor found by '{name}'. Raise max_width in its model."
     )
+    W101 = (
+        "'{name}' can't estimate how many entities to expect: no labeled string comes twice in "
+        "the training data. It takes the ratio of labeled ones, {ratio:.4f}, which is too low if "
+        "labels are missing. Set 'ratio' in its ratio block to a number."
+    )

@@ -8,11 +8,12 @@ import pytest
 import spacy_robust_ner
 
 PACKAGE = Path(spacy_robust_ner.__file__).parent
-BASE = {"errors", "types", "annotation", "tags", "candidates", "decoding"}
+BASE = {"errors", "types", "annotation", "tags", "candidates", "decoding", "surface_forms"}
 ALLOWED = {
     "errors": set(),
     "types": set(),
     "annotation": set(),
+    "surface_forms": set(),
     "tags": {"errors"},
     "candidates": {"errors", "types"},
     "decoding": {"errors", "types"},
@@ -24,7 +25,7 @@ ALLOWED = {
     "architectures": {"errors", "types", "span", "tagging"},
     "pipeline": BASE | {"span", "tagging", "architectures"},
     "recipes": {"errors"},
-    "corpus": {"errors", "annotation", "tags"},
+    "corpus": {"errors", "annotation", "tags", "surface_forms"},
     "sample": {"errors", "tags"},
     "diagnostics": BASE | {"corpus", "pipeline", "span", "tagging"},
     "experiments": {"errors", "corpus", "recipes"},

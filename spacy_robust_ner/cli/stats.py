@@ -149,6 +149,11 @@ def _print_forms(stats: CorpusStats, top: int) -> None:
         f"{len(stats.outside_forms):,} of {stats.surface_forms:,} labeled strings, "
         f"{stats.outside_mentions:,} times O."
     )
+    if stats.label_coverage is not None:
+        msg.text(
+            f"Judging by labeled strings that come again, {100 * stats.label_coverage:.0f}% of the "
+            "entities are labeled (whole strings that a dictionary lacks are not seen)."
+        )
     rows = [
         [
             form.text,

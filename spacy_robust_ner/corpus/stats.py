@@ -11,10 +11,10 @@ from typing import Any
 from spacy.tokens import Doc
 
 from ..annotation import stated_complete
+from ..surface_forms import SurfaceForm, SurfaceForms
 from .doc_stream import stream_docs
 from .overlap import Fingerprints, Overlap, find_overlap
 from .sparsity import Sparsity
-from .surface_forms import SurfaceForm, SurfaceForms
 
 TRAIN = "train"
 _OUTSIDE_IOB = 2
@@ -111,12 +111,14 @@ class CorpusStats:
     overlaps (List[Overlap]): For each pair of parts.
     surface_forms (int): The labeled strings of the training part.
     outside_forms (List[SurfaceForm]): Those that are O elsewhere in it, the most suspicious first.
+    label_coverage (Optional[float]): Estimated share of its entities that are labeled.
     """
 
     parts: dict[str, PartStats]
     overlaps: list[Overlap]
     surface_forms: int
     outside_forms: list[SurfaceForm]
+    label_coverage: float | None
 
     @property
     def outside_mentions(self) -> int:
@@ -136,6 +138,7 @@ class CorpusStats:
                 "labeled": self.surface_forms,
                 "also_outside": len(self.outside_forms),
                 "outside_mentions": self.outside_mentions,
+                "label_coverage": self.label_coverage,
                 "forms": [form.as_dict() for form in self.outside_forms[:top]],
             },
         }
@@ -172,7 +175,9 @@ def compute_stats(
         part.repeated_documents = prints.repeated()
     for doc in stream_docs(train, description="Searching", show_progress=show_progress):
         forms.search(doc)
-    return CorpusStats(parts, _overlaps(fingerprints), len(forms), forms.outside())
+    return CorpusStats(
+        parts, _overlaps(fingerprints), len(forms), forms.outside(), forms.coverage()
+    )
 
 
 def _overlaps(fingerprints: Mapping[str, Fingerprints]) -> list[Overlap]:

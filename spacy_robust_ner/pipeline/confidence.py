@@ -95,10 +95,11 @@ class FileConfidence:
 class PipelineConfidence:
     """Asks a trained first-stage pipeline, once for each document.
 
-    path (Path): The pipeline's directory, or the name of its package.
+    path (Optional[Union[Path, str]]): The pipeline's directory, or the name of its package. It has
+        to be there when training starts.
     """
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: Path | str | None) -> None:
         self.path = path
         self._nlp: Language | None = None
         self._cache: dict[tuple[str, ...], NDArray[np.float32]] = {}
@@ -118,6 +119,8 @@ class PipelineConfidence:
         return read
 
     def _ask(self, docs: Sequence[Doc], max_width: int | None) -> list[NDArray[np.float32]]:
+        if self.path is None:
+            raise ValueError(Errors.R141)
         if self._nlp is None:
             self._nlp = spacy.load(self.path)
         copies = [
@@ -142,6 +145,6 @@ def make_file_confidence_v1(path: Path) -> ConfidenceSource:
     return FileConfidence(Path(path))
 
 
-def make_pipeline_confidence_v1(path: Path | str) -> ConfidenceSource:
+def make_pipeline_confidence_v1(path: Path | str | None) -> ConfidenceSource:
     """Confidence from a first-stage pipeline; see PipelineConfidence."""
     return PipelineConfidence(path)

@@ -18,6 +18,7 @@ from ..span.samplers import (
 )
 from ..span.segmentation_objective import SegmentationLikelihood
 from ..types import NegativeSampler, SpanLoss
+from .ratio_estimate import EstimatedRatio
 
 
 def make_all_sampler_v1() -> NegativeSampler:
@@ -150,10 +151,12 @@ def make_contrastive_term_v1(
 
 
 def make_ratio_term_v1(
-    ratio: float, margin: float = 0.05, weight: float = 10.0, unit: Unit = "spans"
-) -> RatioTerm:
-    """Hold the expected number of entities a token near a known ratio (after Effland and Collins
-    2021)."""
+    ratio: float | None = None, margin: float = 0.05, weight: float = 10.0, unit: Unit = "tokens"
+) -> RatioTerm | EstimatedRatio:
+    """Hold the expected number of entities (or entity tokens) a token near a known ratio (after
+    Effland and Collins 2021). Without a ratio, it is estimated from the training data."""
+    if ratio is None:
+        return EstimatedRatio(margin, weight, unit)
     return RatioTerm(ratio=ratio, margin=margin, weight=weight, unit=unit)
 
 

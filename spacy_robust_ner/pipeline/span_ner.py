@@ -32,6 +32,7 @@ from .confidence import ConfidenceSource
 from .label_counts import count_labels, require_labels
 from .progress import TrainingProgress
 from .random_state import random_state, set_random_state
+from .ratio_estimate import EstimatedRatio, estimate_ratio
 from .registered import PriorLoss, Retrieval
 from .robust_pipe import O_INDEX, OUTSIDE, RobustPipe
 from .span_batch import annotate_examples, doc_key, labeled_vectors, process_before
@@ -107,7 +108,7 @@ def make_robust_span_ner(
     sampler: NegativeSampler,
     loss: SpanLoss | PriorLoss | SegmentationLikelihood,
     contrastive: ContrastiveTerm | None,
-    ratio: RatioTerm | None,
+    ratio: RatioTerm | EstimatedRatio | None,
     retrieval: Retrieval | None,
     confidence: ConfidenceSource | None,
     annotate_ents: bool,
@@ -160,7 +161,8 @@ class RobustSpanNER(RobustPipe):
     loss (Union[SpanLoss, PriorLoss, SegmentationLikelihood]): Loss of the labeled spans and the
         negatives.
     contrastive (Optional[ContrastiveTerm]): Contrastive term on span vectors.
-    ratio (Optional[RatioTerm]): Holds the expected number of entities near a known ratio.
+    ratio (Optional[Union[RatioTerm, EstimatedRatio]]): Holds the expected number of entities near
+        a known or estimated ratio.
     retrieval (Optional[Retrieval]): Retrieval-augmented inference.
     confidence (Optional[ConfidenceSource]): First stage of the Conf-MPU loss.
     threshold (Optional[float]): The least probability of an entity. None: a span is an entity if
@@ -182,7 +184,7 @@ class RobustSpanNER(RobustPipe):
         sampler: NegativeSampler,
         loss: SpanLoss | PriorLoss | SegmentationLikelihood,
         contrastive: ContrastiveTerm | None = None,
-        ratio: RatioTerm | None = None,
+        ratio: RatioTerm | EstimatedRatio | None = None,
         retrieval: Retrieval | None = None,
         confidence: ConfidenceSource | None = None,
         threshold: float | None = None,
@@ -287,6 +289,13 @@ class RobustSpanNER(RobustPipe):
             self._append_label(label)
         require_labels(self.labels, name=self.name, examples=counts.examples)
         self.cfg["label_shares"] = counts.shares
+        if isinstance(self.ratio, EstimatedRatio):
+            self.cfg["ratio"] = estimate_ratio(
+                get_examples,
+                unit=self.ratio.unit,
+                default_complete=self.default_complete,
+                name=self.name,
+            )
         self.progress = TrainingProgress(examples_per_epoch=counts.examples)
         self.cfg.update(epoch=0, examples_per_epoch=counts.examples)
         self._objective = None
@@ -334,7 +343,7 @@ class RobustSpanNER(RobustPipe):
             settings: dict[str, Any] = {
                 "sampler": self.sampler,
                 "contrastive": self.contrastive,
-                "ratio": self.ratio,
+                "ratio": self._ratio_term(),
                 "use_all_true_negatives": self.use_all_true_negatives,
                 "chunk_size": self.model.attrs["chunk_size"],
             }
@@ -373,6 +382,11 @@ class RobustSpanNER(RobustPipe):
         set_random_state(self.sampler, self.contrastive, state)
         # It may hold the label shares of before.
         self._objective = None
+
+    def _ratio_term(self) -> RatioTerm | None:
+        if isinstance(self.ratio, EstimatedRatio):
+            return self.ratio.build(self.cfg["ratio"])
+        return self.ratio
 
     def _check_combination(self) -> None:
         if self.threshold is not None and not 0 <= self.threshold <= 1:

@@ -57,11 +57,11 @@ class SegmentGrid:
         n_widths = int((ends - starts).max(initial=1))
         index = (spans.doc_index * n_tokens + ends - 1) * n_widths + ends - starts - 1
         borders = spans.doc_index * (n_tokens + 1)
-        tensors = (
-            torch.from_numpy(values.astype(np.int64)).to(device)
+        index, first, last = (
+            torch.from_numpy(values).to(device)
             for values in (index, borders + starts, borders + ends)
         )
-        return cls(*tensors, len(table.lengths), n_tokens, n_widths)
+        return cls(index, first, last, len(table.lengths), n_tokens, n_widths)
 
     def mirror(self, scores: Tensor) -> Tensor:
         """RETURNS (Tensor): As `pad`, for documents read from their padded end to their start."""

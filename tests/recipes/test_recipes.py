@@ -34,7 +34,8 @@ def test_config_is_complete_and_resolves(path):
 
 def outside_of_method(config):
     """What two methods on the same encoder must have in common."""
-    shared = {name: dict(config[name]) for name in ("paths", "system", "initialize")}
+    shared = {name: dict(config[name]) for name in ("system", "initialize")}
+    shared["paths"] = {key: value for key, value in config["paths"].items() if key != "first_stage"}
     shared["training"] = {
         key: value
         for key, value in config["training"].items()

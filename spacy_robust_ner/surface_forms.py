@@ -1,5 +1,6 @@
 """Strings that are labeled in one place of a corpus and outside of entities in another: the
-cheapest sign of missing labels. Memory grows with the number of labeled strings only."""
+cheapest sign of missing labels, and a measure of how many are missing. Memory grows with the number
+of labeled strings only."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ from typing import Any
 
 from spacy.tokens import Doc, Span
 
+_MISSING_IOB = 0
 _OUTSIDE_IOB = 2
 _CONTEXT_TOKENS = 8
 
@@ -71,14 +73,16 @@ class SurfaceForms:
                     lengths.sort(reverse=True)
             found.labels[ent.label_] += 1
 
-    def search(self, doc: Doc) -> None:
+    def search(self, doc: Doc, *, in_missing: bool = False) -> None:
         """Count the O places of the strings: the longest from the left, none that touches an
-        entity or a token whose annotation is missing.
+        entity.
 
         doc (Doc): A document of the second pass.
+        in_missing (bool): Tokens whose annotation is missing count like O.
         """
         words = [token.text for token in doc]
-        is_outside = [token.ent_iob == _OUTSIDE_IOB for token in doc]
+        unlabeled = (_OUTSIDE_IOB, _MISSING_IOB) if in_missing else (_OUTSIDE_IOB,)
+        is_outside = [token.ent_iob in unlabeled for token in doc]
         start = 0
         while start < len(words):
             width = self._match(words, is_outside, start)
@@ -93,6 +97,19 @@ class SurfaceForms:
         """RETURNS (List[SurfaceForm]): The strings with O places, the most suspicious first."""
         found = [form for form in self._forms.values() if form.outside]
         return sorted(found, key=lambda form: (-form.suspicion, form.text))
+
+    def coverage(self) -> float | None:
+        """Estimate which share of the entities is labeled: given that a string is labeled in one
+        place, how often is it in another? Where labels were left out at random, the estimate is
+        unbiased but for strings that are entities in one place and ordinary words in another.
+        Where a dictionary left out whole strings, it sees nothing of them.
+
+        RETURNS (Optional[float]): The share; None if no labeled string comes twice.
+        """
+        forms = self._forms.values()
+        pairs = sum(form.labeled * (form.labeled + form.outside - 1) for form in forms)
+        labeled = sum(form.labeled * (form.labeled - 1) for form in forms)
+        return labeled / pairs if pairs else None
 
     def _match(self, words: Sequence[str], is_outside: Sequence[bool], start: int) -> int:
         if not is_outside[start]:

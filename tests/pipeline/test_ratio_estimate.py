@@ -1,0 +1,66 @@
+import random
+
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_robust_ner.annotation import set_complete
+from spacy_robust_ner.pipeline.ratio_estimate import estimate_ratio
+from spacy_robust_ner.span.ratio import RatioTerm
+
+NLP = spacy.blank("en")
+WORDS = ["yesterday", "we", "met", "Ada", "King", "there"]
+
+
+def make_examples(p_masked, *, complete=None, count=800):
+    rng = random.Random(1)
+    examples = []
+    for i in range(count):
+        words = [*WORDS[:3], f"Ada{i % 40}", *WORDS[4:]]
+        tags = ["O"] * 6
+        if rng.random() >= p_masked:
+            tags[3:5] = ["B-PER", "I-PER"]
+        reference = Doc(NLP.vocab, words=words, ents=tags)
+        set_complete(reference, complete)
+        examples.append(Example(Doc(NLP.vocab, words=words), reference))
+    return examples
+
+
+def estimate(examples, unit="tokens", **settings):
+    settings = {"default_complete": False, "name": "test", **settings}
+    return estimate_ratio(lambda: examples, unit=unit, **settings)
+
+
+@pytest.mark.parametrize(("unit", "truth"), [("tokens", 2 / 6), ("spans", 1 / 6)])
+@pytest.mark.parametrize("p_masked", [0.0, 0.5, 0.8])
+def test_ratio_is_found_behind_the_mask(unit, truth, p_masked):
+    assert estimate(make_examples(p_masked), unit) == pytest.approx(truth, rel=0.12)
+
+
+def test_complete_documents_are_believed():
+    examples = make_examples(0.9, complete=False) + make_examples(0.0, complete=True)
+    assert estimate(examples) == pytest.approx(2 / 6)
+    labeled = estimate(make_examples(0.5), default_complete=True)
+    assert labeled == pytest.approx(1 / 6, rel=0.1)
+
+
+def test_without_repeated_strings_the_labeled_ratio_is_taken_with_a_warning():
+    words = ["Ada", "slept"]
+    reference = Doc(NLP.vocab, words=words, ents=["B-PER", "O"])
+    with pytest.warns(UserWarning, match="W101"):
+        assert estimate([Example(Doc(NLP.vocab, words=words), reference)]) == 0.5
+
+
+def test_pipe_takes_and_keeps_the_estimate(tmp_path):
+    nlp = spacy.blank("en")
+    ratio = {"@misc": "spacy_robust_ner.RatioTerm.v1", "margin": 0.01}
+    pipe = nlp.add_pipe("robust_span_ner", config={"ratio": ratio})
+    examples = make_examples(0.5)
+    nlp.initialize(lambda: examples)
+    assert pipe.cfg["ratio"] == pytest.approx(2 / 6, rel=0.12)
+    assert isinstance(pipe.objective.ratio, RatioTerm)
+    assert pipe.objective.ratio.ratio == pipe.cfg["ratio"]
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path).get_pipe("robust_span_ner")
+    assert loaded.objective.ratio.ratio == pytest.approx(pipe.cfg["ratio"])
