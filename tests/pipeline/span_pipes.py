@@ -60,9 +60,9 @@ def pipe_config(*, head="concat", tok2vec=None, max_width=10, chunk_size=32768, 
 
 
 def make_nlp(*, seed=1, **settings):
-    """A blank pipeline with a tiny span component."""
+    """A blank pipeline with a tiny span component. The language is one that loads fast."""
     fix_random_seed(seed)
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe(NAME, config=pipe_config(**settings))
     return nlp
 
@@ -70,7 +70,7 @@ def make_nlp(*, seed=1, **settings):
 def make_shared_nlp(*, seed=1, encoder=None, others_after=(), **settings):
     """A pipeline with a shared tok2vec that the span component listens to."""
     fix_random_seed(seed)
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("tok2vec", config={"model": encoder or TOK2VEC})
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
     nlp.add_pipe(NAME, config=pipe_config(tok2vec=listener, **settings))

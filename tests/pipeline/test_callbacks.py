@@ -98,7 +98,7 @@ def test_schedules_follow_the_epoch():
 
 @pytest.fixture
 def corpus(tmp_path):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     return {
         "train_path": save_corpus(nlp, tmp_path / "train.spacy", DATA),
         "dev_path": save_corpus(nlp, tmp_path / "dev.spacy", TRAIN_DATA),
@@ -126,14 +126,14 @@ def run(config, tmp_path, name="out"):
 
 def test_train_run_follows_the_true_epochs(corpus, tmp_path):
     EPOCHS.clear()
-    config = tiny_training(make_config("nrces", "cnn"), **corpus, steps=5)
+    config = tiny_training(make_config("nrces", "cnn", lang="xx"), **corpus, steps=5)
     config["training"]["batcher"] = {"@batchers": "spacy.batch_by_sequence.v1", "size": 2}
     config["training"]["before_update"] = {"@callbacks": "test_callbacks.note_epochs.v1"}
     nlp = run(config, tmp_path)
     assert [told for told, _ in EPOCHS] == [0, 0, 1, 1, 2, 2]
     assert all(told == seen for told, seen in EPOCHS)
     assert nlp.get_pipe(NAME).progress.epoch == 2
-    resumed = tiny_training(make_config("nrces", "cnn"), **corpus, steps=3)
+    resumed = tiny_training(make_config("nrces", "cnn", lang="xx"), **corpus, steps=3)
     resumed["training"]["batcher"] = {"@batchers": "spacy.batch_by_sequence.v1", "size": 2}
     resumed["training"]["before_update"] = {"@callbacks": "test_callbacks.note_epochs.v1"}
     for component in ("tok2vec", NAME):
@@ -144,7 +144,7 @@ def test_train_run_follows_the_true_epochs(corpus, tmp_path):
 
 
 def test_train_run_fits_centroids_with_the_weights_it_saves(corpus, tmp_path):
-    config = tiny_training(make_config("scl-rai", "cnn"), **corpus)
+    config = tiny_training(make_config("scl-rai", "cnn", lang="xx"), **corpus)
     nlp = run(config, tmp_path)
     pipe = nlp.get_pipe(NAME)
     saved = pipe.centroids
@@ -155,7 +155,7 @@ def test_train_run_fits_centroids_with_the_weights_it_saves(corpus, tmp_path):
 
 
 def test_limit_of_the_centroid_callback(corpus, tmp_path):
-    config = tiny_training(make_config("scl-rai", "cnn"), **corpus, steps=2)
+    config = tiny_training(make_config("scl-rai", "cnn", lang="xx"), **corpus, steps=2)
     config["training"]["before_to_disk"]["limit"] = 1
     counts = run(config, tmp_path).get_pipe(NAME).centroids.counts
     assert counts[1:].tolist() == [1, 1]
@@ -170,16 +170,18 @@ def test_centroid_callback_leaves_other_pipelines_alone():
 
 
 def test_two_train_runs_are_bit_equal(corpus, tmp_path):
-    config = tiny_training(make_config("span-nsv", "cnn"), **corpus)
+    config = tiny_training(make_config("span-nsv", "cnn", lang="xx"), **corpus)
     one, two = run(config, tmp_path, "one"), run(config, tmp_path, "two")
     for name in ("tok2vec", NAME):
         assert change(weights(one.get_pipe(name).model), weights(two.get_pipe(name).model)) == 0
 
 
 def test_frozen_and_annotating_components(corpus, tmp_path):
-    """A frozen encoder that annotates; its pipe learns, and itself annotates for a third."""
-    first = run(tiny_training(make_config("span-ns", "cnn"), **corpus), tmp_path, "first")
-    config = tiny_training(make_config("span-ns", "cnn"), **corpus)
+    """A frozen encoder that annotates; the span component learns, and annotates itself."""
+    first = run(
+        tiny_training(make_config("span-ns", "cnn", lang="xx"), **corpus), tmp_path, "first"
+    )
+    config = tiny_training(make_config("span-ns", "cnn", lang="xx"), **corpus)
     config["components"]["tok2vec"] = {"source": str(tmp_path / "first" / "model-last")}
     config["components"][NAME]["model"]["tok2vec"]["width"] = 16
     config["training"]["frozen_components"] = ["tok2vec"]
@@ -192,8 +194,10 @@ def test_frozen_and_annotating_components(corpus, tmp_path):
 
 
 def test_frozen_span_component(corpus, tmp_path):
-    first = run(tiny_training(make_config("span-ns", "cnn"), **corpus), tmp_path, "first")
-    config = tiny_training(make_config("span-ns", "cnn"), **corpus)
+    first = run(
+        tiny_training(make_config("span-ns", "cnn", lang="xx"), **corpus), tmp_path, "first"
+    )
+    config = tiny_training(make_config("span-ns", "cnn", lang="xx"), **corpus)
     source = str(tmp_path / "first" / "model-last")
     config["components"][NAME] = {"source": source, "replace_listeners": ["model.tok2vec"]}
     config["components"]["tagger"] = {
@@ -221,7 +225,7 @@ def test_frozen_span_component(corpus, tmp_path):
 
 
 def test_train_run_with_a_transformer(corpus, tmp_path, tiny_bert):
-    config = tiny_training(make_config("scl-rai-ns", "trf"), **corpus)
+    config = tiny_training(make_config("scl-rai-ns", "trf", lang="xx"), **corpus)
     config["components"]["transformer"]["model"].update(name=str(tiny_bert), mixed_precision=False)
     config["system"]["gpu_allocator"] = None
     nlp = run(config, tmp_path)

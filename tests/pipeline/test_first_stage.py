@@ -28,7 +28,7 @@ def write(path, *entries):
 
 
 def test_file_gives_each_span_its_confidence(tmp_path):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     path = write(
         tmp_path / "c.jsonl",
         {"tokens": ["d"], "spans": [[0, 1, 0.25]]},
@@ -47,7 +47,7 @@ def test_file_gives_each_span_its_confidence(tmp_path):
 
 
 def test_unknown_text_is_an_error(tmp_path):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     source = FileConfidence(write(tmp_path / "c.jsonl", {"tokens": ["x"], "spans": []}))
     with pytest.raises(ValueError, match=r"R117.*c\.jsonl.*a b c"):
         source.reader(docs_of(nlp), CandidateTable([3, 0, 1], max_width=2))
@@ -87,7 +87,7 @@ def first_stage(request, tmp_path_factory):
 def test_pipeline_gives_the_probability_of_any_entity(first_stage, max_width):
     nlp, path = first_stage
     texts = [TRAIN_DATA[1][0], "", TRAIN_DATA[0][0], TRAIN_DATA[1][0]]
-    docs = [spacy.blank("en").make_doc(text) for text in texts]
+    docs = [spacy.blank("xx").make_doc(text) for text in texts]
     table = CandidateTable([len(doc) for doc in docs], max_width=max_width)
     confidence = PipelineConfidence(path).reader(docs, table)(table.spans()).tolist()
     expected = []
@@ -106,7 +106,7 @@ def test_pipeline_gives_the_probability_of_any_entity(first_stage, max_width):
 
 def test_pipeline_is_asked_once_for_each_document(first_stage):
     _, path = first_stage
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     docs = [nlp.make_doc(text) for text, _ in TRAIN_DATA]
     table = CandidateTable([len(doc) for doc in docs], max_width=3)
     source = PipelineConfidence(path)

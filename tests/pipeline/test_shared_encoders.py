@@ -49,7 +49,7 @@ def make_trf_nlp(tiny_bert):
 
     def make(*, seed=1, window=32, stride=24, others_after=(), **settings):
         fix_random_seed(seed)
-        nlp = spacy.blank("en")
+        nlp = spacy.blank("xx")
         transformer = {
             "@architectures": "spacy-transformers.TransformerModel.v3",
             "name": str(tiny_bert),
@@ -246,7 +246,7 @@ def test_source_from_another_pipeline(make_shared):
     source = make_shared(head_learn_rate_scale=3.0)
     train(source, make_examples(source), steps=20, learn_rate=0.003)
     upstream = source.pipe_names[0]
-    nlp = spacy.blank("en", vocab=source.vocab)
+    nlp = spacy.blank("xx", vocab=source.vocab)
     nlp.add_pipe(upstream, source=source)
     nlp.add_pipe(NAME, name="renamed", source=source)
     texts = [text for text, _ in TRAIN_DATA]

@@ -34,7 +34,7 @@ def place(tmp_path_factory):
     nlp.to_disk(path / "model")
     save_corpus(nlp, path / "corpus.spacy")
     paths = {"train_path": path / "corpus.spacy", "dev_path": path / "corpus.spacy"}
-    tiny_training(make_config("scl-rai", "cnn"), **paths).to_disk(path / "config.cfg")
+    tiny_training(make_config("scl-rai", "cnn", lang="xx"), **paths).to_disk(path / "config.cfg")
     return path
 
 
@@ -51,7 +51,7 @@ def test_debug_config(place):
 
 def test_debug_data(place, tmp_path):
     # Fewer than a hundred documents are an error to this command.
-    path = save_corpus(spacy.blank("en"), tmp_path / "many.spacy", TRAIN_DATA * 60)
+    path = save_corpus(spacy.blank("xx"), tmp_path / "many.spacy", TRAIN_DATA * 60)
     output = invoke("debug", "data", place / "config.cfg", "--paths.train", path)
     assert "120 training docs" in output
     assert NAME in output
@@ -105,7 +105,7 @@ def test_packaged_pipeline_loads_and_states_what_it_needs(place, tmp_path):
         create_sdist=False,
         silent=True,
     )
-    (data,) = tmp_path.glob("en_tiny-1.2.3/en_tiny/en_tiny-1.2.3")
+    (data,) = tmp_path.glob("xx_tiny-1.2.3/xx_tiny/xx_tiny-1.2.3")
     expected = list(spacy.load(place / "model").pipe(TEXTS))
     assert sum(len(doc.ents) for doc in expected) == 3
     assert_same_ents(list(spacy.load(data).pipe(TEXTS)), expected, tolerance=0)

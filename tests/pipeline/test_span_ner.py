@@ -23,7 +23,7 @@ from spacy_robust_ner.pipeline.span_inference import find_spans
 
 
 def test_factory_is_found_with_its_defaults():
-    pipe = spacy.blank("en").add_pipe(NAME)
+    pipe = spacy.blank("xx").add_pipe(NAME)
     assert pipe.name == NAME
     assert pipe.max_width == 10
     assert pipe.labels == ()
@@ -112,7 +112,7 @@ def test_every_factory_argument_arrives(tmp_path):
         "head_learn_rate_scale": 5.0,
         "scorer": {"@scorers": "spacy.ner_scorer.v1"},
     }
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     defaults = nlp.get_factory_meta(NAME).default_config
     assert set(settings) == set(defaults) - {"model"}
     model = model_config(max_width=4, chunk_size=99)
