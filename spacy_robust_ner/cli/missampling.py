@@ -142,9 +142,12 @@ def missampling_cli(
 ) -> None:
     """Measure how many of the sampled negatives are unlabeled entities (Li et al. 2022, eq. 12).
 
-    The rate depends on the weights for samplers that read scores: a model that already knows an
-    unlabeled entity spares it, one that is unsure about it prefers it. So measure with the trained
-    pipeline, on the corpus that it was trained on.
+    Samplers that read scores depend on the weights, so measure with the trained pipeline, on the
+    corpus that it was trained on. The weighted sampler takes first what the model doubts but would
+    rather not call an entity; an entity that the model knows is as unlikely as an easy negative.
+    So its rate falls far below that of uniform sampling only where the model knows nearly all
+    unlabeled entities and doubts enough other spans, and it lies above it where the model doubts
+    the unlabeled entities themselves.
 
     By length the table shows how often a document's sample is clean, which is to say without an
     unlabeled entity, beside what theory says of uniform sampling: eq. 6 with the candidates that
@@ -152,7 +155,7 @@ def missampling_cli(
     than √n entities in a document.
 
     'weighted-outside' is the weighted sampler with "no entity" among the labels in the maximum of
-    eq. 15, as it is printed.
+    eq. 15, as it is printed: its weights hardly differ, and its rate is that of uniform sampling.
     """
     if plot is not None:
         check_drawable(plot)
