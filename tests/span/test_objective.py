@@ -220,14 +220,25 @@ def test_true_negatives(use_all):
 
 
 def test_risk_weighs_sampled_spans_by_what_they_stand_for():
-    """Averaged over many samples, the risk of sampled spans is that of all."""
-    head, batch = make_head(), make_batch()
-    risk = BoundedNonNegativePURisk(priors=[0.0, 0.02, 0.02], surrogate="ce")
-    everything = evaluate(SpanObjective(AllSampler(), risk), head, *batch).total.item()
-    sampled = SpanObjective(UniformSampler(rate=1.0), risk)
-    values = [evaluate(sampled, head, *batch).total.item() for _ in range(400)]
-    assert np.mean(values) == pytest.approx(everything, rel=0.02)
-    assert np.std(values) > 0
+    """Averaged over many samples, the risk of sampled spans is that of all. Without the weights the
+    labelled spans, which are in every sample, would count too much."""
+    head = make_head()
+    table, annotation, tokens = make_batch((12, 0, 3), ((0, 1, 3, 1), (2, 0, 1, 1)))
+    with torch.no_grad():
+        head.output.weight.mul_(3)
+    risk = BoundedNonNegativePURisk(priors=[0.0, 0.0, 0.0])
+    batch = (head, table, annotation, tokens)
+    everything = evaluate(SpanObjective(AllSampler(), risk), *batch).total.item()
+    sampled = SpanObjective(UniformSampler(rate=0.3), risk)
+    entity_probs = 1 - all_logits(head, table, tokens)[0].softmax(1)[:, 0]
+    values, unweighted = [], []
+    for _ in range(400):
+        result = evaluate(sampled, *batch)
+        values.append(result.total.item())
+        unweighted.append(entity_probs[result.chosen.rows].mean().item())
+    error = np.std(values) / np.sqrt(len(values))
+    assert abs(np.mean(values) - everything) < 4 * error
+    assert abs(np.mean(unweighted) - everything) > 10 * error
 
 
 def test_confidence_is_read_for_the_chosen_spans():
