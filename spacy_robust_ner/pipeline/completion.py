@@ -120,7 +120,8 @@ class CrossFitting:
         self.epochs = epochs
         self.kind = kind
         self.start = start
-        self.write_to = write_to
+        # A config gives strings.
+        self.write_to = None if write_to is None else Path(write_to)
         self._known: Weights | None = None
 
     def prepare(
@@ -151,7 +152,7 @@ class CrossFitting:
             loss = CompletedPartialCRF(self, unknown_outside=unknown_outside)
         if self.write_to is not None:
             docs = [example.predicted for example in examples]
-            write_completion(docs, self.log_weights, pipe.tag_set, Path(self.write_to))
+            write_completion(docs, self.log_weights, pipe.tag_set, self.write_to)
 
     def log_weights(self, docs: Sequence[Doc], tag_set: TagSet) -> NDArray[np.float32]:
         """See CompletionSource."""

@@ -47,8 +47,9 @@ class TwoStep:
             )
         self.epochs = epochs
         self.share = share
-        self.read_from = read_from
-        self.write_to = write_to
+        # A config gives strings.
+        self.read_from = None if read_from is None else Path(read_from)
+        self.write_to = None if write_to is None else Path(write_to)
 
     def select(
         self, nlp: Language, pipe: "RobustTokenTagger", examples: Sequence[Example]
@@ -61,8 +62,8 @@ class TwoStep:
         RETURNS (Optional[RemovedTokens]): The tokens.
         """
         if self.read_from is not None:
-            removed = read_removed(Path(self.read_from))
-            _check_match(removed, examples, Path(self.read_from))
+            removed = read_removed(self.read_from)
+            _check_match(removed, examples, self.read_from)
         elif self.epochs:
             with trial(nlp, pipe) as attempt:
                 attempt.train(examples, epochs=self.epochs, title="Exploring")
@@ -70,7 +71,7 @@ class TwoStep:
         else:
             return None
         if self.write_to is not None:
-            write_removed(removed, (eg.predicted for eg in examples), Path(self.write_to))
+            write_removed(removed, (eg.predicted for eg in examples), self.write_to)
         return removed
 
 
