@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.attrs import ORTH
 from spacy.tokens import Span
 from spacy.training import Example
 
@@ -58,8 +59,8 @@ def entity_targets(
 
 def _same_tokens(example: Example) -> bool:
     predicted, reference = example.predicted, example.reference
-    return len(predicted) == len(reference) and all(
-        x.orth == y.orth for x, y in zip(predicted, reference, strict=True)
+    return len(predicted) == len(reference) and bool(
+        (predicted.to_array(ORTH) == reference.to_array(ORTH)).all()
     )
 
 

@@ -266,7 +266,7 @@ class RobustTokenTagger(RobustPipe):
             epoch=0,
             examples_per_epoch=counts.examples,
         )
-        self._new_progress()
+        self.progress = TrainingProgress(examples_per_epoch=counts.examples)
         self._ratio_term()
         sample = list(islice((eg.predicted for eg in get_examples() if len(eg.predicted)), 10))
         if not sample:
@@ -286,15 +286,15 @@ class RobustTokenTagger(RobustPipe):
 
         loss (Optional[TokenLossBlock]): Another loss than the component's own.
         """
-        kept = self.loss, self.removed, self.non_sampling
+        kept = self.loss, self.removed, self.non_sampling, self.progress
         self.loss = self.loss if loss is None else loss
         self.removed, self.non_sampling = None, None
+        self.progress = TrainingProgress()
         try:
             yield
         finally:
-            self.loss, self.removed, self.non_sampling = kept
-            self.cfg["epoch"] = 0
-            self._new_progress()
+            self.loss, self.removed, self.non_sampling, self.progress = kept
+            self.cfg["epoch"] = self.progress.epoch
 
     def _first_step(
         self, get_examples: Callable[[], Iterable[Example]], nlp: Language | None
@@ -335,9 +335,6 @@ class RobustTokenTagger(RobustPipe):
         if isinstance(self.ratio, EstimatedRatio):
             return self.ratio.build(self.cfg["entity_ratio"], name=self.name)
         return self.ratio
-
-    def _new_progress(self) -> None:
-        self.progress = TrainingProgress(examples_per_epoch=self.cfg["examples_per_epoch"])
 
     def _set_random_state(self, state: dict[str, bytes]) -> None:
         arrays = self.model.attrs["removed"]
