@@ -32,11 +32,21 @@ def make_uniform_sampler_v1(rate: float = 0.35, seed: int = 0) -> NegativeSample
 
 
 def make_weighted_sampler_v1(
-    rate: float = 0.35, mu: float = 8.0, outside_in_max: bool = False, seed: int = 0
+    rate: float = 0.35,
+    mu: float = 8.0,
+    outside_in_max: bool = False,
+    prefer_hard: bool = True,
+    seed: int = 0,
 ) -> NegativeSampler:
     """⌈rate · tokens⌉ unlabeled spans a document, those first that are hard but do not look like
     entities (Li et al. 2022)."""
-    return WeightedSampler(rate=rate, mu=mu, outside_in_max=outside_in_max, seed=seed)
+    return WeightedSampler(
+        rate=rate,
+        mu=mu,
+        outside_in_max=outside_in_max,
+        prefer_hard=prefer_hard,
+        seed=seed,
+    )
 
 
 def make_top_similarity_sampler_v1(share: float = 0.05, seed: int = 0) -> NegativeSampler:

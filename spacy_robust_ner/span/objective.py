@@ -1,5 +1,6 @@
 """What the span component minimises on one batch: chosen spans, and the terms of the loss."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -47,38 +48,59 @@ class Course:
     max_epochs: int = 1
 
 
-@dataclass
-class SpanObjective:
+@dataclass(frozen=True)
+class SpanBatch:
+    """A batch on its way through the objective.
+
+    head (nn.Module): A span head.
+    tokens (Tensor): Token vectors with gradient. Shape: (tokens, width).
+    table (CandidateTable): The candidates.
+    annotation (BatchAnnotation): What is known about them.
+    chosen (ChosenSpans): The labelled spans, the negatives and those of the ratio term.
+    epoch (int): Completed epochs.
+    confidence (Optional[ConfidenceReader]): First-stage confidence.
+    o_index (int): Column of "no entity".
+    """
+
+    head: nn.Module
+    tokens: Tensor
+    table: CandidateTable
+    annotation: BatchAnnotation
+    chosen: ChosenSpans
+    epoch: int
+    confidence: ConfidenceReader | None
+    o_index: int
+
+
+@dataclass(frozen=True)
+class ScoredBatch:
+    """main (Tensor): The loss, a scalar with gradient.
+    vectors (Tensor): Vectors of the labelled spans and the negatives, with gradient.
+        Shape: (positives + negatives, hidden).
+    ratio (Optional[Tensor]): The ratio term, a scalar with gradient.
+    """
+
+    main: Tensor
+    vectors: Tensor
+    ratio: Tensor | None
+
+
+@dataclass(kw_only=True)
+class Objective(ABC):
     """The settings of training, and the objective that follows from them.
 
     sampler (NegativeSampler): Chooses the negatives.
-    loss (SpanLoss): Loss of the labelled spans and the negatives.
     contrastive (Optional[ContrastiveTerm]): The contrastive term.
     ratio (Optional[RatioTerm]): The expected-ratio term.
-    ratio_spans (int): At most that many candidates carry the gradient of the ratio term.
     use_all_true_negatives (bool): Take every span that is vouched for as a negative.
     chunk_size (int): The greatest number of candidates that are scored at a time.
-    seed (int): Seed of the ratio term's sample.
     """
 
     sampler: NegativeSampler
-    loss: SpanLoss
     contrastive: ContrastiveTerm | None = None
     ratio: RatioTerm | None = None
-    ratio_spans: int = 4096
     use_all_true_negatives: bool = True
     chunk_size: int = 32768
-    seed: int = 0
-    _generator: torch.Generator = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        if self.loss.needs_uniform_negatives and not self.sampler.is_uniform:
-            raise ValueError(
-                Errors.R111.format(
-                    loss=type(self.loss).__name__, sampler=type(self.sampler).__name__
-                )
-            )
-        self._generator = torch.Generator().manual_seed(self.seed)
 
     def __call__(
         self,
@@ -116,50 +138,95 @@ class SpanObjective:
             max_epochs=course.max_epochs,
             doc_keys=doc_keys,
             use_all_true_negatives=self.use_all_true_negatives,
-            ratio_sample=self._ratio_sample(table, o_index),
+            ratio_sample=self.ratio_sample(table, o_index),
         )
-        ratio_rows = self._ratio_rows(table, chosen)
-        rows = chosen.rows[: chosen.n_labelled]
+        batch = SpanBatch(
+            head, tokens, table, annotation, chosen, course.epoch, confidence, o_index
+        )
+        scored = self.score(batch)
+        total, terms = scored.main, {"spans": scored.main.detach()}
+        if self.contrastive is not None:
+            term = self.contrastive(scored.vectors, chosen.targets, o_index=o_index)
+            total = self.contrastive.combine(scored.main, term)
+            terms["contrastive"] = (self.contrastive.weight * term).detach()
+            terms["spans"] = total.detach() - terms["contrastive"]
+        if scored.ratio is not None:
+            total = total + scored.ratio
+            terms["ratio"] = scored.ratio.detach()
+        return BatchTerms(total, terms, chosen, scored.vectors.detach())
+
+    @abstractmethod
+    def score(self, batch: SpanBatch) -> ScoredBatch:
+        """batch (SpanBatch): A batch whose spans are chosen.
+        RETURNS (ScoredBatch): Its loss.
+        """
+
+    def ratio_sample(self, table: CandidateTable, o_index: int) -> RatioSample | None:
+        """RETURNS (Optional[RatioSample]): Chooses the spans that carry the gradient of the ratio
+        term, if these are not all.
+        """
+        return None
+
+
+@dataclass(kw_only=True)
+class SpanObjective(Objective):
+    """Every span for itself.
+
+    loss (SpanLoss): Loss of the labelled spans and the negatives.
+    ratio_spans (int): At most that many candidates carry the gradient of the ratio term.
+    seed (int): Seed of the ratio term's sample.
+    """
+
+    loss: SpanLoss
+    ratio_spans: int = 4096
+    seed: int = 0
+    _generator: torch.Generator = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.loss.needs_uniform_negatives and not self.sampler.is_uniform:
+            raise ValueError(
+                Errors.R111.format(
+                    loss=type(self.loss).__name__, sampler=type(self.sampler).__name__
+                )
+            )
+        self._generator = torch.Generator().manual_seed(self.seed)
+
+    def score(self, batch: SpanBatch) -> ScoredBatch:
+        """Score the chosen spans, and compute their loss and the ratio term."""
+        chosen, table, o_index = batch.chosen, batch.table, batch.o_index
+        rows, ratio_rows = chosen.rows[: chosen.n_labelled], self._ratio_rows(table, chosen)
         # Rows of the ratio term may repeat the others: each is scored once.
         scored, place = torch.unique(torch.cat((rows, ratio_rows)), return_inverse=True)
-        spans = table.spans_at(scored.cpu().numpy())
-        starts, ends = candidate_tensors(spans, tokens.device)
+        starts, ends = candidate_tensors(table.spans_at(scored.cpu().numpy()), batch.tokens.device)
         output = score_with_gradient(
-            as_span_head(head), tokens, starts, ends, chunk_size=self.chunk_size
+            as_span_head(batch.head), batch.tokens, starts, ends, chunk_size=self.chunk_size
         )
         labelled, in_ratio = place[: len(rows)], place[len(rows) :]
-        vectors = output.vectors[labelled]
         main = self.loss(
             LossInput(
                 logits=output.logits[labelled],
                 targets=chosen.targets,
                 n_docs=len(table.lengths),
                 o_index=o_index,
-                epoch=course.epoch,
+                epoch=batch.epoch,
                 weights=chosen.weights if self.loss.needs_uniform_negatives else None,
-                confidence=self._confidence(confidence, table, rows),
+                confidence=self._confidence(batch, rows),
             )
         )
-        total, terms = main, {"spans": main.detach()}
-        if self.contrastive is not None:
-            term = self.contrastive(vectors, chosen.targets, o_index=o_index)
-            total = self.contrastive.combine(main, term)
-            terms["contrastive"] = (self.contrastive.weight * term).detach()
-            terms["spans"] = total.detach() - terms["contrastive"]
+        term = None
         if self.ratio is not None:
+            dtype = output.logits.dtype
             term = self.ratio(
                 entity_probabilities(output.logits[in_ratio], o_index),
                 self.ratio.sizes(starts[in_ratio], ends[in_ratio]),
                 n_tokens=table.n_tokens,
-                weights=None if chosen.ratio is None else chosen.ratio.weights.to(tokens.dtype),
-                exact=None if chosen.ratio is None else chosen.ratio.exact.to(tokens.dtype),
+                weights=None if chosen.ratio is None else chosen.ratio.weights.to(dtype),
+                exact=None if chosen.ratio is None else chosen.ratio.exact.to(dtype),
             )
-            total = total + term
-            terms["ratio"] = term.detach()
-        return BatchTerms(total, terms, chosen, vectors.detach())
+        return ScoredBatch(main, output.vectors[labelled], term)
 
-    def _ratio_sample(self, table: CandidateTable, o_index: int) -> RatioSample | None:
-        """RETURNS (Optional[RatioSample]): None if all candidates can carry the gradient."""
+    def ratio_sample(self, table: CandidateTable, o_index: int) -> RatioSample | None:
+        """See Objective."""
         if self.ratio is None or len(table) <= self.ratio_spans:
             return None
         return RatioSample(
@@ -173,11 +240,9 @@ class SpanObjective:
             return torch.arange(len(table), device=chosen.rows.device)
         return chosen.ratio.rows
 
-    def _confidence(
-        self, reader: ConfidenceReader | None, table: CandidateTable, rows: Tensor
-    ) -> Tensor | None:
+    def _confidence(self, batch: SpanBatch, rows: Tensor) -> Tensor | None:
         if not self.loss.needs_confidence:
             return None
-        if reader is None:
+        if batch.confidence is None:
             raise ValueError(Errors.R113.format(loss=type(self.loss).__name__))
-        return reader(table.spans_at(rows.cpu().numpy())).to(rows.device)
+        return batch.confidence(batch.table.spans_at(rows.cpu().numpy())).to(rows.device)

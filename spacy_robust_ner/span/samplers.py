@@ -100,6 +100,10 @@ class WeightedSampler(_Seeded):
     mu (float): How strongly spans that look like entities are spared.
     outside_in_max (bool): Read the maximum in v as one over all labels, with "no entity". Then v
         is never positive, and the weights are hardly spread.
+    prefer_hard (bool): Use the entropy, as in the paper. A span that the model takes for an entity
+        and a span that it is sure about then weigh the same, and the draw goes to doubtful spans,
+        among which are many unlabeled entities. Without it the weight is :math:`(1 + v)^{\mu / T}`,
+        which spares whatever looks like an entity.
     seed (int): Seed of the generator.
     """
 
@@ -114,6 +118,7 @@ class WeightedSampler(_Seeded):
         rate: float = 0.35,
         mu: float = 8.0,
         outside_in_max: bool = False,
+        prefer_hard: bool = True,
         seed: int = 0,
     ) -> None:
         super().__init__(seed)
@@ -122,9 +127,10 @@ class WeightedSampler(_Seeded):
         self.rate = rate
         self.mu = mu
         self.outside_in_max = outside_in_max
+        self.prefer_hard = prefer_hard
 
     def log_weights(self, spans: SamplerInput, context: SamplerContext) -> Tensor:
-        """RETURNS (Tensor): r / T of each span. Shape: (spans,)."""
+        """RETURNS (Tensor): The logarithm of each span's weight. Shape: (spans,)."""
         if spans.log_probs is None:
             raise ValueError(Errors.R104.format(part="weighted sampler", value="log_probs"))
         log_probs = spans.log_probs.double()
@@ -136,6 +142,9 @@ class WeightedSampler(_Seeded):
             probs[:, context.o_index] = 0.0
         lead = outside - probs.amax(1)
         temperature = math.sqrt(max(1, context.max_epochs - context.epoch))
+        if not self.prefer_hard:
+            # A span that is an entity for sure is drawn only when no other is left.
+            return self.mu * (1.0 + lead).clamp(min=1e-12).log() / temperature
         return uncertainty * (1.0 + lead) ** self.mu / temperature
 
     def keys(self, spans: SamplerInput, context: SamplerContext) -> Tensor:

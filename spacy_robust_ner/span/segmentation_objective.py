@@ -1,17 +1,10 @@
 """Training of the semi-Markov model: what is not known to be or not to be an entity is free."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from ..candidates import BatchAnnotation, CandidateTable
-from ..types import NegativeSampler
-from .choosing import as_span_head, choose_spans
-from .contrastive import ContrastiveTerm
-from .objective import BatchTerms, ConfidenceReader, Course
-from .ratio import RatioTerm
+from .choosing import as_span_head
+from .objective import Objective, ScoredBatch, SpanBatch
 from .scanning import candidate_tensors, score_with_gradient
 from .segmentation import (
     SegmentGrid,
@@ -31,55 +24,18 @@ class SegmentationLikelihood:
     needs_confidence = False
 
 
-@dataclass
-class SegmentationObjective:
-    """The settings of training, and the objective that follows from them.
+class SegmentationObjective(Objective):
+    """Spans compete for tokens."""
 
-    sampler (NegativeSampler): Chooses the spans that are taken for no entities.
-    contrastive (Optional[ContrastiveTerm]): The contrastive term.
-    ratio (Optional[RatioTerm]): The expected-ratio term.
-    use_all_true_negatives (bool): Take every span that is vouched for as no entity.
-    chunk_size (int): The greatest number of candidates that are scored at a time.
-    """
-
-    sampler: NegativeSampler
-    contrastive: ContrastiveTerm | None = None
-    ratio: RatioTerm | None = None
-    use_all_true_negatives: bool = True
-    chunk_size: int = 32768
-
-    def __call__(
-        self,
-        head: nn.Module,
-        tokens: Tensor,
-        table: CandidateTable,
-        annotation: BatchAnnotation,
-        *,
-        course: Course,
-        doc_keys: Sequence[int] | None = None,
-        confidence: ConfidenceReader | None = None,
-        o_index: int = 0,
-    ) -> BatchTerms:
-        """Choose negatives and compute the loss of a batch; see SpanObjective."""
-        chosen = choose_spans(
-            head,
-            tokens,
-            table,
-            annotation,
-            self.sampler,
-            budget=self.chunk_size,
-            o_index=o_index,
-            epoch=course.epoch,
-            max_epochs=course.max_epochs,
-            doc_keys=doc_keys,
-            use_all_true_negatives=self.use_all_true_negatives,
-        )
-        starts, ends = candidate_tensors(table.spans(), tokens.device)
+    def score(self, batch: SpanBatch) -> ScoredBatch:
+        """Score all candidates, and compute the likelihood and the ratio term."""
+        chosen, table, o_index = batch.chosen, batch.table, batch.o_index
+        starts, ends = candidate_tensors(table.spans(), batch.tokens.device)
         output = score_with_gradient(
-            as_span_head(head), tokens, starts, ends, chunk_size=self.chunk_size
+            as_span_head(batch.head), batch.tokens, starts, ends, chunk_size=self.chunk_size
         )
-        n_positives = len(annotation.positive_rows)
-        grid = SegmentGrid.of(table, tokens.device)
+        n_positives = len(batch.annotation.positive_rows)
+        grid = SegmentGrid.of(table, batch.tokens.device)
         partition, expected = self._partition(grid, entity_scores(output.logits, o_index))
         agreeing = partial_likelihood(
             output.logits,
@@ -90,18 +46,10 @@ class SegmentationObjective:
             o_index=o_index,
         )
         main = (partition - agreeing).sum() / max(1, len(table.lengths))
-        total, terms = main, {"spans": main.detach()}
-        vectors = output.vectors[chosen.rows]
-        if self.contrastive is not None:
-            term = self.contrastive(vectors, chosen.targets, o_index=o_index)
-            total = self.contrastive.combine(main, term)
-            terms["contrastive"] = (self.contrastive.weight * term).detach()
-            terms["spans"] = total.detach() - terms["contrastive"]
+        term = None
         if self.ratio is not None:
             term = self.ratio.penalty(expected.sum(), n_tokens=table.n_tokens)
-            total = total + term
-            terms["ratio"] = term.detach()
-        return BatchTerms(total, terms, chosen, vectors.detach())
+        return ScoredBatch(main, output.vectors[chosen.rows], term)
 
     def _partition(self, grid: SegmentGrid, scores: Tensor) -> tuple[Tensor, Tensor]:
         """RETURNS (Tuple[Tensor, Tensor]): Log-partition, and expected entities if the ratio term

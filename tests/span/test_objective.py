@@ -73,7 +73,9 @@ def test_all_terms_together_are_their_formulas(name):
     head, (table, annotation, tokens) = make_head(name), make_batch()
     contrastive = ContrastiveTerm(weight=0.3)
     ratio = RatioTerm(ratio=0.1, margin=0.02, weight=7.0)
-    objective = SpanObjective(AllSampler(), CrossEntropy(), contrastive, ratio)
+    objective = SpanObjective(
+        sampler=AllSampler(), loss=CrossEntropy(), contrastive=contrastive, ratio=ratio
+    )
     result = evaluate(objective, head, table, annotation, tokens)
     logits, vectors = all_logits(head, table, tokens)
     targets = all_targets(table, annotation)
@@ -100,10 +102,10 @@ def test_all_terms_together_are_their_formulas(name):
 def test_gradient_check(name, chunk_size):
     head, (table, annotation, tokens) = make_head(name), make_batch()
     objective = SpanObjective(
-        AllSampler(),
-        NRCES(w=2.0),
-        ContrastiveTerm(weight=0.3),
-        RatioTerm(ratio=0.1, margin=0.0),
+        sampler=AllSampler(),
+        loss=NRCES(w=2.0),
+        contrastive=ContrastiveTerm(weight=0.3),
+        ratio=RatioTerm(ratio=0.1, margin=0.0),
         chunk_size=chunk_size,
     )
 
@@ -119,7 +121,9 @@ def test_chunks_change_nothing(chunk_size):
     results = []
     for size in (chunk_size, 10_000):
         ratio = RatioTerm(ratio=0.0, margin=0.0)
-        objective = SpanObjective(AllSampler(), CrossEntropy(), ratio=ratio, chunk_size=size)
+        objective = SpanObjective(
+            sampler=AllSampler(), loss=CrossEntropy(), ratio=ratio, chunk_size=size
+        )
         result = evaluate(objective, head, *batch)
         gradients = torch.autograd.grad(result.total, [batch[2], head.output.weight])
         results.append((result.total, *gradients))
@@ -131,7 +135,7 @@ def test_dropout_is_the_same_in_both_passes_over_a_chunk():
     """A chunk is computed again for its gradient, and has to drop the same values again."""
     head, (table, annotation, tokens) = make_head(), make_batch()
     head.hidden_dropout.p = 0.5
-    objective = SpanObjective(AllSampler(), CrossEntropy(), chunk_size=3)
+    objective = SpanObjective(sampler=AllSampler(), loss=CrossEntropy(), chunk_size=3)
 
     def total(inputs):
         torch.manual_seed(3)
@@ -147,7 +151,10 @@ def test_schedules_get_the_epoch():
     head, batch = make_head(), make_batch()
     for epoch in (0, 2):
         result = evaluate(
-            SpanObjective(AllSampler(), NRCES(w=2.0)), head, *batch, course=Course(epoch, 5)
+            SpanObjective(sampler=AllSampler(), loss=NRCES(w=2.0)),
+            head,
+            *batch,
+            course=Course(epoch, 5),
         )
         logits, _ = all_logits(head, batch[0], batch[2])
         targets = all_targets(batch[0], batch[1])
@@ -160,7 +167,9 @@ def test_schedules_get_the_epoch():
 
 def test_loss_is_of_the_chosen_spans_alone():
     head, (table, annotation, tokens) = make_head(), make_batch()
-    objective = SpanObjective(UniformSampler(rate=0.5), CrossEntropy(normalization="sum"))
+    objective = SpanObjective(
+        sampler=UniformSampler(rate=0.5), loss=CrossEntropy(normalization="sum")
+    )
     result = evaluate(objective, head, table, annotation, tokens)
     logits, vectors = all_logits(head, table, tokens)
     rows = result.chosen.rows[: result.chosen.n_labelled]
@@ -176,10 +185,14 @@ def test_ratio_sample_has_the_exact_value_and_an_unbiased_gradient():
     ratio = RatioTerm(ratio=0.0, margin=0.0, weight=1.0)
     sampler = UniformSampler(rate=0.0)
     exact = evaluate(
-        SpanObjective(sampler, CrossEntropy(), ratio=ratio), head, table, annotation, tokens
+        SpanObjective(sampler=sampler, loss=CrossEntropy(), ratio=ratio),
+        head,
+        table,
+        annotation,
+        tokens,
     )
     (expected,) = torch.autograd.grad(exact.total, tokens)
-    objective = SpanObjective(sampler, CrossEntropy(), ratio=ratio, ratio_spans=60)
+    objective = SpanObjective(sampler=sampler, loss=CrossEntropy(), ratio=ratio, ratio_spans=60)
     gradients = []
     for _ in range(300):
         result = evaluate(objective, head, table, annotation, tokens)
@@ -197,7 +210,11 @@ def test_samples_of_the_ratio_term_differ_and_come_back_with_the_seed():
 
     def draws(seed):
         objective = SpanObjective(
-            AllSampler(), CrossEntropy(), ratio=RatioTerm(ratio=0.1), ratio_spans=20, seed=seed
+            sampler=AllSampler(),
+            loss=CrossEntropy(),
+            ratio=RatioTerm(ratio=0.1),
+            ratio_spans=20,
+            seed=seed,
         )
         return [evaluate(objective, head, *batch).chosen.ratio.rows.tolist() for _ in range(2)]
 
@@ -211,7 +228,7 @@ def test_true_negatives(use_all):
     complete = np.array([True, False, False])
     table, annotation, tokens = make_batch(complete=complete)
     objective = SpanObjective(
-        UniformSampler(rate=0.0), CrossEntropy(), use_all_true_negatives=use_all
+        sampler=UniformSampler(rate=0.0), loss=CrossEntropy(), use_all_true_negatives=use_all
     )
     chosen = evaluate(objective, make_head(), table, annotation, tokens).chosen
     of_first = set(range(int(table.doc_rows[1]))) - set(annotation.positive_rows.tolist())
@@ -228,8 +245,8 @@ def test_risk_weighs_sampled_spans_by_what_they_stand_for():
         head.output.weight.mul_(3)
     risk = BoundedNonNegativePURisk(priors=[0.0, 0.0, 0.0])
     batch = (head, table, annotation, tokens)
-    everything = evaluate(SpanObjective(AllSampler(), risk), *batch).total.item()
-    sampled = SpanObjective(UniformSampler(rate=0.3), risk)
+    everything = evaluate(SpanObjective(sampler=AllSampler(), loss=risk), *batch).total.item()
+    sampled = SpanObjective(sampler=UniformSampler(rate=0.3), loss=risk)
     entity_probs = 1 - all_logits(head, table, tokens)[0].softmax(1)[:, 0]
     values, unweighted = [], []
     for _ in range(400):
@@ -251,7 +268,7 @@ def test_confidence_is_read_for_the_chosen_spans():
         asked.append(candidates.rows.tolist())
         return known[candidates.rows]
 
-    objective = SpanObjective(UniformSampler(rate=1.0), risk)
+    objective = SpanObjective(sampler=UniformSampler(rate=1.0), loss=risk)
     result = evaluate(objective, head, table, annotation, tokens, confidence=read)
     assert asked == [result.chosen.rows.tolist()]
     assert result.total.item() > 0
@@ -261,12 +278,16 @@ def test_confidence_is_read_for_the_chosen_spans():
 
 def test_risks_refuse_samplers_that_are_not_fair():
     with pytest.raises(ValueError, match=r"R111.*BoundedNonNegativePURisk.*WeightedSampler"):
-        SpanObjective(WeightedSampler(), BoundedNonNegativePURisk(priors=[0.0, 0.1]))
+        SpanObjective(sampler=WeightedSampler(), loss=BoundedNonNegativePURisk(priors=[0.0, 0.1]))
 
 
 def test_something_that_is_no_head_is_refused():
     with pytest.raises(TypeError, match=r"R112.*Linear"):
-        evaluate(SpanObjective(AllSampler(), CrossEntropy()), torch.nn.Linear(2, 2), *make_batch())
+        evaluate(
+            SpanObjective(sampler=AllSampler(), loss=CrossEntropy()),
+            torch.nn.Linear(2, 2),
+            *make_batch(),
+        )
 
 
 @pytest.mark.parametrize("lengths", [(), (0,), (3,)])
@@ -275,7 +296,9 @@ def test_nothing_to_learn_from_is_zero_with_a_gradient(lengths):
         lengths, (), missing=np.ones(sum(lengths), dtype=bool), complete=np.zeros(len(lengths))
     )
     head = make_head()
-    objective = SpanObjective(AllSampler(), CrossEntropy(), ContrastiveTerm())
+    objective = SpanObjective(
+        sampler=AllSampler(), loss=CrossEntropy(), contrastive=ContrastiveTerm()
+    )
     result = evaluate(objective, head, table, annotation, tokens)
     assert result.total.item() == 0
     result.total.backward()

@@ -247,6 +247,21 @@ def test_weights_follow_the_formula(outside_in_max, epoch):
     assert ours.tolist() == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("outside_in_max", [False, True])
+@pytest.mark.parametrize("epoch", [0, 9])
+def test_weights_without_preference_for_hard_spans(outside_in_max, epoch):
+    torch.manual_seed(0)
+    probs = torch.softmax(2 * torch.randn(7, 4, dtype=torch.float64), dim=1)
+    sampler = WeightedSampler(mu=3, outside_in_max=outside_in_max, prefer_hard=False)
+    context = plain_context(7, 7, max_epochs=10, epoch=epoch)
+    ours = sampler.log_weights(plain_input(7, log_probs=probs.log()), context).exp()
+    expected = [
+        (1 + row[0] - max(row if outside_in_max else row[1:])) ** (3 / math.sqrt(10 - epoch))
+        for row in probs.tolist()
+    ]
+    assert ours.tolist() == pytest.approx(expected)
+
+
 def test_temperature_stays_defined_after_the_last_epoch():
     log_probs = torch.full((2, 2), 0.5).log()
     keys = [
