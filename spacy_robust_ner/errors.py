@@ -284,8 +284,8 @@ class Errors(metaclass=_WithCode):
         "to other data: select the tokens anew, with the corpus and the reader of the training."
     )
     R186 = (
-        "'{path}' holds no tag weights for the text that starts with '{text}'. Write them anew for "
-        "this corpus, with 'write_to' in a CrossFitting block."
+        "The file of tag weights does not know the text that starts with '{text}'. Write it anew "
+        "for this corpus, with 'write_to' in a CrossFitting block."
     )
     R187 = (
         "There is no file with tag weights at '{path}'. Write it with 'write_to' in a CrossFitting "

@@ -1,7 +1,7 @@
 """Weights of the weighted partial CRF: which tags unknown tokens probably have."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,8 +29,15 @@ StartingPoint = Literal["outside", "partial"]
 Weights = dict[int, NDArray[np.float32]]
 
 
-def _joined(known: Mapping[int, NDArray[np.float32]], docs: Iterable[Doc]) -> NDArray[np.float32]:
-    return np.concatenate([known[doc_key(doc)] for doc in docs])
+def _joined(known: Weights, docs: Iterable[Doc], n_tags: int, unknown: str) -> NDArray[np.float32]:
+    rows = [np.empty((0, n_tags), dtype=np.float32)]
+    for doc in docs:
+        if len(doc):
+            weights = known.get(doc_key(doc))
+            if weights is None:
+                raise ValueError(unknown.format(text=doc.text[:60]))
+            rows.append(weights)
+    return np.concatenate(rows)
 
 
 class FileCompletion:
@@ -54,10 +61,7 @@ class FileCompletion:
         """See CompletionSource."""
         if self._known is None:
             self._known = self._read(tag_set)
-        for doc in docs:
-            if doc_key(doc) not in self._known:
-                raise ValueError(Errors.R186.format(path=self.path, text=doc.text[:60]))
-        return _joined(self._known, docs)
+        return _joined(self._known, docs, len(tag_set), Errors.R186)
 
     def _read(self, tag_set: TagSet) -> Weights:
         if not self.path.is_file():
@@ -158,10 +162,7 @@ class CrossFitting:
         """See CompletionSource."""
         if self._known is None:
             raise ValueError(Errors.R191)
-        missing = [doc for doc in docs if doc_key(doc) not in self._known]
-        if missing:
-            raise ValueError(Errors.R192.format(text=missing[0].text[:60]))
-        return _joined(self._known, docs)
+        return _joined(self._known, docs, len(tag_set), Errors.R192)
 
     def _complete(
         self,

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import spacy
 import torch
+from spacy.language import DEFAULT_CONFIG_PRETRAIN_PATH
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train as train_pipeline
-from spacy.util import load_config_from_str
+from spacy.util import load_config, load_config_from_str
 from span_pipes import (
     change,
     example_of,
@@ -21,11 +22,13 @@ from span_pipes import (
     weights,
 )
 from token_pipes import (
+    LISTENER,
     NAME,
     make_shared_token_nlp,
     make_token_nlp,
     make_trf_token_nlp,
     tags_of,
+    token_config,
     two_step,
 )
 from typer.testing import CliRunner
@@ -128,6 +131,45 @@ def test_a_trial_is_undone_after_an_error():
     assert set(listeners) == {NAME, "tagger"}
     assert pipe.non_sampling is not None
     assert pipe.progress.epoch == 0
+
+
+def test_frozen_encoder_stays_in_exploration():
+    source = make_shared_token_nlp()
+    train(source, make_examples(source), steps=3)
+    nlp = spacy.blank("en", vocab=source.vocab)
+    nlp.add_pipe("tok2vec", source=source)
+    nlp.add_pipe(NAME, config=token_config(tok2vec=LISTENER))
+    nlp.config["training"].update(frozen_components=["tok2vec"], annotating_components=["tok2vec"])
+    examples = make_examples(nlp)
+    with nlp.select_pipes(disable=["tok2vec"]):
+        nlp.initialize(lambda: examples)
+        pipe, encoder = nlp.get_pipe(NAME), nlp.get_pipe("tok2vec")
+        before, head_before = weights(encoder.model), weights(pipe.model.get_ref("head"))
+        with trial(nlp, pipe) as attempt:
+            attempt.train(examples, epochs=1, title="test")
+            assert change(before, weights(encoder.model)) == 0
+            assert change(head_before, weights(pipe.model.get_ref("head"))) > 1e-6
+
+
+def test_exploration_starts_with_pretrained_weights(tmp_path):
+    """spaCy loads them after the initialization of all components."""
+    nlp = make_shared_token_nlp(seed=1)
+    nlp.initialize(lambda: make_examples(nlp))
+    other = make_shared_token_nlp(seed=2)
+    other.initialize(lambda: make_examples(other))
+    path = tmp_path / "pretrained.bin"
+    path.write_bytes(other.get_pipe("tok2vec").model.to_bytes())
+    nlp.config["pretraining"] = load_config(DEFAULT_CONFIG_PRETRAIN_PATH)["pretraining"]
+    nlp.config["pretraining"].update(component="tok2vec", layer="", corpus="corpora.pretrain")
+    nlp.config["initialize"]["init_tok2vec"] = str(path)
+    nlp.config["training"]["optimizer"].update(learn_rate=0.0, L2=0.0)
+    model = nlp.get_pipe("tok2vec").model
+    before, pretrained = weights(model), weights(other.get_pipe("tok2vec").model)
+    assert change(before, pretrained) > 0
+    with trial(nlp, nlp.get_pipe(NAME)) as attempt:
+        attempt.train(make_examples(nlp), epochs=1, title="test")
+        assert change(pretrained, weights(model)) == 0
+    assert change(before, weights(model)) == 0
 
 
 def test_the_lowest_share_of_all_outside_tokens_is_removed(tmp_path):
@@ -267,14 +309,18 @@ def run(config, folder):
     return nlp
 
 
-@pytest.mark.parametrize("method", ["two-step", "two-step-angle-crf"])
-def test_separate_steps_remove_the_same_tokens(method, corpus, tmp_path):
+@pytest.mark.parametrize(
+    ("method", "accumulate_gradient"), [("two-step", 1), ("two-step-angle-crf", 3)]
+)
+def test_separate_steps_remove_the_same_tokens(method, accumulate_gradient, corpus, tmp_path):
     def settings(steps, **changes):
         config = tiny_training(
             make_config(method, "cnn"), train_path=corpus, dev_path=corpus, steps=steps
         )
         block = config["components"][NAME]
         block["two_step"].update(share=0.2, **changes)
+        config["training"]["accumulate_gradient"] = accumulate_gradient
+        config["training"]["batcher"]["size"] = 40
         return config
 
     together = settings(6, epochs=2, write_to=str(tmp_path / "together.jsonl"))
