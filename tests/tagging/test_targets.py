@@ -6,7 +6,7 @@ import torch
 from chain_enumeration import BIO, BIOES, enumerate_sequences
 
 from spacy_robust_ner.tagging.tag_set import MISSING_TAG, TagSet
-from spacy_robust_ner.tagging.targets import allowed_tags, fuzzy_tags, known_tags
+from spacy_robust_ner.tagging.targets import allowed_tags, doubtful_tokens, fuzzy_tags, known_tags
 from spacy_robust_ner.tagging.types import TokenBatch
 
 
@@ -87,3 +87,16 @@ def test_fuzzy_tags_allow_what_the_dictionaries_say(scheme):
 def test_fuzzy_tags_refuse_overlapping_matches():
     with pytest.raises(ValueError, match=r"R155.*\(0, 2\).*\(1, 3\)"):
         fuzzy_tags(4, [(1, 3, [0]), (0, 2, [1])], [], BIO)
+
+
+def test_trusted_tokens_of_incomplete_documents_are_known():
+    tags, lengths = [0, 0, 1, 2, 0, 0, -1], [2, 5]
+    complete = torch.tensor([True, False])
+    trusted = torch.tensor([False, False, False, False, True, False, False])
+    batch = batch_of(tags, lengths, complete=complete, trusted=trusted)
+    assert doubtful_tokens(batch).tolist() == [False, False, True, True, False, True, True]
+    known = known_tags(batch, unknown_outside=True, drop_removed=True)
+    assert known.tolist() == [0, 0, 1, 2, 0, MISSING_TAG, MISSING_TAG]
+    batch = batch_of(tags, lengths, complete=complete)
+    known = known_tags(batch, unknown_outside=True, drop_removed=True)
+    assert known.tolist() == [0, 0, 1, 2, MISSING_TAG, MISSING_TAG, MISSING_TAG]
