@@ -1,5 +1,6 @@
 """``experiment``: train and evaluate every cell of an experiment file."""
 
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,6 +28,8 @@ def experiment_cli(
     Finished runs are kept as long as their config, corpora, settings and versions stay the same,
     so that the command can be interrupted and called again.
     """
+    # Ended from outside, the command shall end its runs as well, as it does for Ctrl+C.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     summary = run_experiment(
         load_matrix(matrix),
         output,

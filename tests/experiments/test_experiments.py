@@ -1,4 +1,8 @@
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -89,6 +93,28 @@ def test_failing_run_is_recorded_and_the_rest_goes_on(experiment, tmp_path):
     assert "Eve.v1" in log.read_text(encoding="utf8")
     assert [r["cell"] for r in read_results(tmp_path / "runs")] == ["clean--ner--cnn--0"]
     assert not list((tmp_path / "runs").glob("*.partial"))
+
+
+def running(text):
+    """Processes with some text in their command line."""
+    found = subprocess.run(["ps", "-ewwo", "args"], capture_output=True, text=True, check=True)
+    return [line for line in found.stdout.splitlines() if text in line and "ps -ewwo" not in line]
+
+
+def test_terminated_experiment_ends_its_runs(experiment, tmp_path):
+    runs = tmp_path / "runs"
+    change(experiment, methods=["ner"], overrides={"training.max_steps": 0})
+    command = [sys.executable, "-m", "spacy_robust_ner", "experiment", str(experiment), str(runs)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 120
+        while not running(f"--output {runs}") and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert running(f"--output {runs}")
+    finally:
+        process.terminate()
+    assert process.wait(timeout=60) == 128 + signal.SIGTERM
+    assert not running(f"--output {runs}")
 
 
 @pytest.mark.parametrize(
