@@ -10,12 +10,20 @@ from ..recipes import ENCODERS, METHODS, config_text, make_config
 from ._app import command
 
 
-def init_config(output: Path, *, method: str, encoder: str, lang: str = "en") -> Path:
-    """Write the config of a method and an encoder.
+def init_config(
+    output: Path,
+    *,
+    method: str,
+    encoder: str,
+    lang: str = "en",
+    gpu: bool = True,
+    transformer: str | None = None,
+) -> Path:
+    """Write the config of a method and an encoder; see make_config.
 
     RETURNS (Path): The file.
     """
-    config = make_config(method, encoder, lang=lang)
+    config = make_config(method, encoder, lang=lang, gpu=gpu, transformer=transformer)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(config_text(config), encoding="utf8")
     return output
@@ -29,8 +37,22 @@ def init_config_cli(
         str, typer.Option("--encoder", "-e", help=f"One of {', '.join(ENCODERS)}.")
     ] = "cnn",
     lang: Annotated[str, typer.Option("--lang", "-l", help="Language code.")] = "en",
+    transformer: Annotated[
+        str | None,
+        typer.Option("--transformer", "-t", help="Hugging Face encoder for trf: name or path."),
+    ] = None,
+    gpu_id: Annotated[
+        int, typer.Option("--gpu-id", "-g", help="-1: no mixed precision, which needs a GPU.")
+    ] = 0,
 ) -> None:
     """Write a complete config for `spacy train`, from a method and an encoder."""
-    init_config(output, method=method, encoder=encoder, lang=lang)
+    init_config(
+        output,
+        method=method,
+        encoder=encoder,
+        lang=lang,
+        gpu=gpu_id >= 0,
+        transformer=transformer,
+    )
     msg.good(f"Saved config: {output}")
     msg.text(f"spacy train {output} --paths.train train.spacy --paths.dev dev.spacy --output out")

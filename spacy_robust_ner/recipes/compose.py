@@ -12,12 +12,21 @@ from .catalogue import ENCODERS, METHODS
 _LISTENER, _HEAD = "listener", "head"
 
 
-def make_config(method: str, encoder: str, *, lang: str = "en") -> Config:
+def make_config(
+    method: str,
+    encoder: str,
+    *,
+    lang: str = "en",
+    gpu: bool = True,
+    transformer: str | None = None,
+) -> Config:
     """Build a config that ``spacy train`` runs as it is.
 
     method (str): A name in METHODS.
     encoder (str): A name in ENCODERS.
     lang (str): The language code.
+    gpu (bool): Whether a transformer may count on a GPU; mixed precision needs one.
+    transformer (Optional[str]): Name or path of a Hugging Face encoder, instead of the default.
     RETURNS (Config): The filled config, with its variables.
     """
     if method not in METHODS:
@@ -35,6 +44,12 @@ def make_config(method: str, encoder: str, *, lang: str = "en") -> Config:
             component.update(head_settings)
     config = config.merge(method_block)
     config["nlp"]["lang"] = lang
+    if "transformer" in config["components"]:
+        model = config["components"]["transformer"]["model"]
+        model["name"] = transformer or model["name"]
+        if not gpu:
+            model["mixed_precision"] = False
+            config["system"]["gpu_allocator"] = None
     config["nlp"]["pipeline"] = [ENCODERS[encoder].component, *method_block["components"]]
     filled: Config = load_model_from_config(config, auto_fill=True).config
     return filled

@@ -51,6 +51,16 @@ def test_methods_differ_in_their_own_blocks_only(encoder):
         assert outside_of_method(make_config(method, encoder)) == reference
 
 
+def test_transformer_with_and_without_a_gpu():
+    with_gpu = make_config("span-ns", "trf", transformer="my/encoder")
+    assert with_gpu["components"]["transformer"]["model"]["name"] == "my/encoder"
+    assert with_gpu["components"]["transformer"]["model"]["mixed_precision"] is True
+    assert with_gpu["system"]["gpu_allocator"] == "pytorch"
+    without = make_config("span-ns", "trf", gpu=False)
+    assert without["components"]["transformer"]["model"]["mixed_precision"] is False
+    assert without["system"]["gpu_allocator"] is None
+
+
 def test_language_is_set():
     assert make_config("ner", "cnn", lang="zh")["nlp"]["lang"] == "zh"
 
