@@ -1,5 +1,6 @@
 """``evaluate``: exact-span figures of a pipeline on a gold corpus."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -52,7 +53,9 @@ def evaluate_cli(
     methods have the same figure.
     """
     setup_gpu(gpu_id, silent=True)
-    figures = evaluate(model, data, spans_key=spans_key, show_progress=not as_json).as_dict()
+    figures = evaluate(
+        model, data, spans_key=spans_key, show_progress=sys.stderr.isatty()
+    ).as_dict()
     if output is not None:
         write_json(figures, output)
     if as_json:
