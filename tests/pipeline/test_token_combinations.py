@@ -43,10 +43,10 @@ def odd_examples(nlp):
     return examples
 
 
-@pytest.mark.parametrize("scheme", ["bio", "bioes"])
 @pytest.mark.parametrize("terms", CHOICES, ids=lambda terms: "+".join(terms) or "nothing")
 @pytest.mark.parametrize("loss", LOSSES)
-def test_training_lowers_the_loss(loss, terms, scheme):
+def test_training_lowers_the_loss(loss, terms):
+    scheme = "bio" if len(terms) % 2 else "bioes"
     crf = loss not in ("TokenCrossEntropy", "TokenPURisk")
     settings = {"ratio": None, **terms, "loss": LOSSES[loss], "crf": crf, "scheme": scheme}
     nlp = make_token_nlp(**settings)
