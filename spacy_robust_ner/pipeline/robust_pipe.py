@@ -24,6 +24,19 @@ from .writing import write_entities, write_spans
 O_INDEX = 0
 OUTSIDE = "O"
 
+# The encoder of a component that is added without a config.
+default_tok2vec_config = """
+[model.tok2vec]
+@architectures = "spacy.HashEmbedCNN.v2"
+pretrained_vectors = null
+width = 96
+depth = 4
+embed_size = 2000
+window_size = 1
+maxout_pieces = 3
+subword_features = true
+"""
+
 _MODEL_SETTINGS = ("max_width", "chunk_size")
 
 

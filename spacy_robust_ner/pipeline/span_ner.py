@@ -34,7 +34,7 @@ from .progress import TrainingProgress
 from .random_state import random_state, set_random_state
 from .ratio_estimate import EstimatedRatio, estimate_ratio
 from .registered import PriorLoss, Retrieval
-from .robust_pipe import O_INDEX, OUTSIDE, RobustPipe
+from .robust_pipe import O_INDEX, OUTSIDE, RobustPipe, default_tok2vec_config
 from .span_batch import annotate_examples, doc_key, labeled_vectors, process_before
 from .span_inference import (
     find_spans,
@@ -50,16 +50,6 @@ default_config = """
 @architectures = "spacy_robust_ner.SpanModel.v1"
 max_width = 10
 
-[model.tok2vec]
-@architectures = "spacy.HashEmbedCNN.v2"
-pretrained_vectors = null
-width = 96
-depth = 4
-embed_size = 2000
-window_size = 1
-maxout_pieces = 3
-subword_features = true
-
 [model.head]
 @architectures = "spacy_robust_ner.ConcatProductHead.v1"
 
@@ -72,7 +62,7 @@ subword_features = true
 [scorer]
 @scorers = "spacy_robust_ner.entity_scorer.v1"
 """
-DEFAULTS = Config().from_str(default_config)
+DEFAULTS = Config().from_str(default_config + default_tok2vec_config)
 
 
 @Language.factory(

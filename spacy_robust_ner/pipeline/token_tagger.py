@@ -29,7 +29,7 @@ from ..tagging.tag_set import SchemeName, TagSet
 from ..tagging.types import TokenLoss
 from .label_counts import require_labels
 from .progress import TrainingProgress
-from .robust_pipe import O_INDEX, RobustPipe
+from .robust_pipe import O_INDEX, RobustPipe, default_tok2vec_config
 from .span_inference import without_space_edges
 from .token_batch import TokenReader
 from .token_counts import count_tokens
@@ -40,16 +40,6 @@ default_config = """
 [model]
 @architectures = "spacy_robust_ner.TokenModel.v1"
 crf = true
-
-[model.tok2vec]
-@architectures = "spacy.HashEmbedCNN.v2"
-pretrained_vectors = null
-width = 96
-depth = 4
-embed_size = 2000
-window_size = 1
-maxout_pieces = 3
-subword_features = true
 
 [model.head]
 @architectures = "spacy_robust_ner.SoftmaxHead.v1"
@@ -63,7 +53,7 @@ subword_features = true
 [scorer]
 @scorers = "spacy_robust_ner.entity_scorer.v1"
 """
-DEFAULTS = Config().from_str(default_config)
+DEFAULTS = Config().from_str(default_config + default_tok2vec_config)
 
 
 @Language.factory(
