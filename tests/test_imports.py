@@ -28,7 +28,7 @@ ALLOWED = {
     "corpus": {"errors", "annotation", "tags", "surface_forms"},
     "sample": {"errors", "tags"},
     "diagnostics": BASE | {"corpus", "pipeline", "span", "tagging"},
-    "experiments": {"errors", "corpus", "recipes"},
+    "experiments": {"errors", "corpus", "recipes", "diagnostics"},
     "benchmarks": BASE | {"corpus", "pipeline", "architectures", "span", "tagging", "recipes"},
 }
 FOREIGN = {

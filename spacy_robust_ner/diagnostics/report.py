@@ -218,9 +218,7 @@ def _cost_table(comparison: Comparison) -> Table:
         [
             row,
             mean_over_runs(row, lambda r: r["training_seconds"]),
-            mean_over_runs(
-                row, lambda r: r["training_peak_bytes"] and r["training_peak_bytes"] / 2**20
-            ),
+            mean_over_runs(row, lambda r: r["peak_bytes"] and r["peak_bytes"] / 2**20),
             mean_over_runs(row, lambda r: r["test"]["tokens_per_second"]),
         ]
         for row in comparison.rows

@@ -9,19 +9,18 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import srsly
 from tqdm import tqdm
 
 from ..errors import Errors
+from .cell import METRICS_FILE, SETTINGS_FILE
 from .fingerprint import fingerprint
 from .matrix import Cell, Matrix
 
 RESULT_FILE = "result.json"
 LOG_FILE = "log.txt"
-_METRICS_FILE = "metrics.json"
 
 
 @dataclass
@@ -204,14 +203,11 @@ def _run_cell(
     for stale in (final, partial):
         shutil.rmtree(stale, ignore_errors=True)
     partial.mkdir(parents=True)
-    log = partial / LOG_FILE
-    started = perf_counter()
+    settings = partial / SETTINGS_FILE
+    srsly.write_json(settings, _settings(cell, matrix, plan["overrides"], gpu_id))
+    command = [sys.executable, "-m", "spacy_robust_ner.experiments.cell", str(settings)]
     try:
-        training_memory = processes.run(
-            _train_command(cell, matrix, plan["overrides"], partial, gpu_id), log, threads
-        )
-        trained = perf_counter()
-        processes.run(_evaluate_command(matrix, partial, gpu_id), log, threads)
+        peak_memory = processes.run(command, partial / LOG_FILE, threads)
     except _CellFailed:
         partial.replace(final)
         raise
@@ -224,45 +220,26 @@ def _run_cell(
         "title": cell.title,
         "encoder": cell.encoder,
         "seed": cell.seed,
-        "test": srsly.read_json(partial / _METRICS_FILE),
-        "training_seconds": trained - started,
-        "training_peak_bytes": training_memory,
+        **srsly.read_json(partial / METRICS_FILE),
+        "peak_bytes": peak_memory,
         "threads": threads,
         "fingerprint": plan,
     }
-    (partial / _METRICS_FILE).unlink()
+    (partial / METRICS_FILE).unlink()
     srsly.write_json(partial / RESULT_FILE, result)
     partial.replace(final)
     return result
 
 
-def _train_command(
-    cell: Cell, matrix: Matrix, overrides: dict[str, Any], directory: Path, gpu_id: int
-) -> list[str]:
-    settings: dict[str, Any] = {
-        "paths.train": str(cell.corpus.path),
-        "paths.dev": str(matrix.dev),
-        "system.seed": cell.seed,
-        **overrides,
+def _settings(cell: Cell, matrix: Matrix, overrides: dict[str, Any], gpu_id: int) -> dict[str, Any]:
+    return {
+        "config": str(cell.config),
+        "overrides": {
+            "paths.train": str(cell.corpus.path),
+            "paths.dev": str(matrix.dev),
+            "system.seed": cell.seed,
+            **overrides,
+        },
+        "test": str(matrix.test),
+        "gpu_id": gpu_id,
     }
-    command = _python("spacy", "train", cell.config, "--output", directory, "--gpu-id", gpu_id)
-    for name, value in settings.items():
-        command += [f"--{name}", value if isinstance(value, str) else srsly.json_dumps(value)]
-    return command
-
-
-def _evaluate_command(matrix: Matrix, directory: Path, gpu_id: int) -> list[str]:
-    return _python(
-        "spacy_robust_ner",
-        "evaluate",
-        directory / "model-best",
-        matrix.test,
-        "--output",
-        directory / _METRICS_FILE,
-        "--gpu-id",
-        gpu_id,
-    )
-
-
-def _python(module: str, *arguments: Any) -> list[str]:
-    return [sys.executable, "-m", module, *map(str, arguments)]

@@ -15,7 +15,7 @@ def result(method, corpus, masked, seed, f1):
         "seed": seed,
         "threads": 1,
         "training_seconds": 10.0,
-        "training_peak_bytes": 2**30,
+        "peak_bytes": 2**30,
         "test": {**figures, "per_label": {"PER": figures}, "documents": 5, "tokens_per_second": 9},
         "fingerprint": {"versions": {"spacy": "3.8"}},
     }

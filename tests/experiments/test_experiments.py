@@ -55,7 +55,7 @@ def test_experiment_trains_keeps_and_reports(experiment, tmp_path):
     results = {result["method"]: result for result in read_results(runs)}
     assert results["ner"]["test"]["f1"] == 1.0
     assert results["ner"]["test"]["gold"] == 9
-    assert results["ner"]["training_peak_bytes"] > 50 * 2**20
+    assert results["ner"]["peak_bytes"] > 50 * 2**20
     assert results["spancat"]["test"]["documents"] == 6
 
     second = run_experiment(load_matrix(experiment), runs, show_progress=False)
@@ -108,13 +108,13 @@ def test_terminated_experiment_ends_its_runs(experiment, tmp_path):
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 120
-        while not running(f"--output {runs}") and time.monotonic() < deadline:
+        while not running(f"experiments.cell {runs}") and time.monotonic() < deadline:
             time.sleep(0.2)
-        assert running(f"--output {runs}")
+        assert running(f"experiments.cell {runs}")
     finally:
         process.terminate()
     assert process.wait(timeout=60) == 128 + signal.SIGTERM
-    assert not running(f"--output {runs}")
+    assert not running(f"experiments.cell {runs}")
 
 
 @pytest.mark.parametrize(
