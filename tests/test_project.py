@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import srsly
+from weasel.util.config import load_project_config
 
 ROOT = Path(__file__).parents[1]
 PROJECT = srsly.read_yaml(ROOT / "project.yml")
@@ -92,6 +93,15 @@ def test_every_dependency_is_an_asset_a_file_or_an_output():
                 assert (
                     path in known or (ROOT / path.replace("${vars.experiment}", "sample")).exists()
                 ), name
+
+
+def test_variables_leave_lists_as_they_are():
+    # A list whose items end in a variable comes out of the interpolation as one string.
+    loaded = load_project_config(ROOT)
+    for name, raw in COMMANDS.items():
+        (command,) = [command for command in loaded["commands"] if command["name"] == name]
+        for key in ("script", "deps", "outputs"):
+            assert len(command.get(key, [])) == len(raw.get(key, [])), f"{key} of {name}"
 
 
 def test_readme_documents_the_project():
