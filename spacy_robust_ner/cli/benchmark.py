@@ -30,14 +30,10 @@ def benchmark_annotate_cli(
 ) -> None:
     """Time 'annotate': build a dictionary and match it over raw text.
 
-    Measured with the defaults (100,000 entries, 1,000,000 tokens) on a machine with 2 CPU cores,
-    which other programs kept busy, so that CPU time tells more than the clock: build 4.0 s; match
-    alone 1.3 s; read, tokenize, match and write 16.8 s, which is 59,000 tokens a CPU second. Peak
-    memory 593 MB, of which 370 MB are Python with spaCy before the dictionary is read.
-
-    With --processes 2 the main process has 2.5 s of CPU time left and the workers share 15.8 s,
-    neither with more than 446 MB. So they can halve the time if two cores are idle; on the busy
-    machine they did not (53 s on the clock against 48 s with one process).
+    Measured with the defaults (100,000 entries, 1,000,000 tokens) on an idle machine with 2 CPU
+    cores: build 4.2 s; match alone 2.0 s; read, tokenize, match and write 23.9 s, which is 41,900
+    tokens/s. Peak memory 615 MB, of which 372 MB are Python with spaCy before the dictionary is
+    read.
     """
     result = benchmark_annotate(entries=entries, tokens=tokens, processes=processes, seed=seed)
     if report_path is not None:
