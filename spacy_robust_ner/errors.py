@@ -295,10 +295,6 @@ class Errors(metaclass=_WithCode):
         "Line {line} of the tag weights '{path}' can't be used: {reason}. Each line is a JSON "
         'object with "tokens" and "q", an object of tags and probabilities for each token.'
     )
-    R189 = (
-        "The ratio of entity tokens of '{name}' can't be estimated: no training document is marked "
-        "as complete. Mark some, set default_complete, or give the 'ratio'."
-    )
     R190 = (
         "Cross-fitting with {folds} folds needs at least as many documents, and there are {count}. "
         "Lower 'folds', or check the paths of the corpus."

@@ -3,7 +3,7 @@ cheapest sign of missing labels, and a measure of how many are missing. Memory g
 of labeled strings only."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -23,12 +23,16 @@ class SurfaceForm:
     text (str): Its words.
     labels (Dict[str, int]): How often it has each label.
     outside (int): How often all its tokens are O.
+    within_labeled (int): How often it is a part of a longer entity.
+    within_outside (int): How often it is a part of an O place of a longer string.
     example (Optional[str]): The first of these places, with its context.
     """
 
     text: str
     labels: Counter[str] = field(default_factory=Counter)
     outside: int = 0
+    within_labeled: int = 0
+    within_outside: int = 0
     example: str | None = None
 
     @property
@@ -74,8 +78,8 @@ class SurfaceForms:
             found.labels[ent.label_] += 1
 
     def search(self, doc: Doc, *, in_missing: bool = False) -> None:
-        """Count the O places of the strings: the longest from the left, none that touches an
-        entity.
+        """Count the O places of the strings, and those within longer entities: the longest from
+        the left, none that crosses the border of an entity.
 
         doc (Doc): A document of the second pass.
         in_missing (bool): Tokens whose annotation is missing count like O.
@@ -89,9 +93,14 @@ class SurfaceForms:
             if width:
                 form = self._forms[tuple(words[start : start + width])]
                 form.outside += 1
+                for part in self._parts(words[start : start + width]):
+                    part.within_outside += 1
                 if form.example is None:
                     form.example = _in_context(doc[start : start + width])
             start += width or 1
+        for ent in doc.ents:
+            for part in self._parts(words[ent.start : ent.end]):
+                part.within_labeled += 1
 
     def outside(self) -> list[SurfaceForm]:
         """RETURNS (List[SurfaceForm]): The strings with O places, the most suspicious first."""
@@ -100,16 +109,27 @@ class SurfaceForms:
 
     def coverage(self) -> float | None:
         """Estimate which share of the entities is labeled: given that a string is labeled in one
-        place, how often is it in another? Where labels were left out at random, the estimate is
-        unbiased but for strings that are entities in one place and ordinary words in another.
-        Where a dictionary left out whole strings, it sees nothing of them.
+        place, how often is it in another, be it alone or within a longer entity? (A longer entity
+        without its label looks like the string alone.) Where labels were left out at random, the
+        estimate is unbiased but for strings that are entities in one place and ordinary words in
+        another. Where a dictionary left out whole strings, it sees nothing of them.
 
         RETURNS (Optional[float]): The share; None if no labeled string comes twice.
         """
         forms = self._forms.values()
-        pairs = sum(form.labeled * (form.labeled + form.outside - 1) for form in forms)
-        labeled = sum(form.labeled * (form.labeled - 1) for form in forms)
-        return labeled / pairs if pairs else None
+        labeled = sum(form.labeled * (form.labeled + form.within_labeled - 1) for form in forms)
+        unlabeled = sum(form.labeled * (form.outside + form.within_outside) for form in forms)
+        return labeled / (labeled + unlabeled) if labeled + unlabeled else None
+
+    def _parts(self, words: Sequence[str]) -> Iterator[SurfaceForm]:
+        start = 0
+        while start < len(words):
+            lengths = self._lengths.get(words[start], ())
+            fitting = (n for n in lengths if start + n <= len(words) and n < len(words))
+            width = next((n for n in fitting if tuple(words[start : start + n]) in self._forms), 0)
+            if width:
+                yield self._forms[tuple(words[start : start + width])]
+            start += width or 1
 
     def _match(self, words: Sequence[str], is_outside: Sequence[bool], start: int) -> int:
         if not is_outside[start]:

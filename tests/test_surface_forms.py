@@ -41,6 +41,17 @@ def test_coverage_by_hand():
     assert coverage([]) is None
 
 
+def test_longer_entities_count_as_places_of_the_strings_within():
+    rng = random.Random(0)
+    docs = []
+    for _ in range(3000):
+        words = [["Oslo"], ["Bank", "of", "Oslo"]][rng.random() < 0.3]
+        labeled = rng.random() < 0.25
+        tags = ["B-X", *["I-X"] * (len(words) - 1)] if labeled else ["O"] * len(words)
+        docs.append(Doc(VOCAB, words=words, ents=tags))
+    assert coverage(docs) == pytest.approx(0.25, abs=0.02)
+
+
 def test_missing_tokens_count_only_on_demand():
     docs = list(name_docs(0.5, as_tag=""))
     assert coverage(docs) == 1.0

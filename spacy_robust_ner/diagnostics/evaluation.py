@@ -1,6 +1,6 @@
 """Exact-span precision, recall and F1 of any pipeline that predicts entities."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -61,6 +61,7 @@ def evaluate_pipeline(
     *,
     spans_key: str | None = None,
     batch_size: int | None = None,
+    observe: Callable[[Doc, Doc], None] | None = None,
 ) -> Evaluation:
     """Run a pipeline over a gold corpus and compare entities as (start, end, label).
 
@@ -72,11 +73,14 @@ def evaluate_pipeline(
     spans_key (Optional[str]): Read the predictions from this span group. Without it they are
         read from ``doc.ents`` or, if no component sets that, from a component's span group.
     batch_size (Optional[int]): Documents a batch.
+    observe (Optional[Callable]): Sees each gold document and the pipeline's own version of it.
     RETURNS (Evaluation): The figures.
     """
     evaluation = Evaluation()
     spans_key = spans_key or find_spans_key(nlp)
     for gold, predicted in predict(nlp, gold_docs, evaluation, batch_size=batch_size):
+        if observe is not None:
+            observe(gold, predicted)
         missing = missing_tokens(gold)
         evaluation.add(
             set(_triples(gold.ents)),

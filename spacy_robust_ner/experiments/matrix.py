@@ -1,66 +1,160 @@
-"""Experiments: every combination of training corpus, method, encoder and seed, from one file."""
+"""Experiments: every combination of dataset, masking, method, encoder and seed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import srsly
-
-from ..errors import Errors
-from ..recipes import ENCODERS, METHODS
-
-_FIELDS = {
-    "title": str,
-    "train": list,
-    "dev": str,
-    "test": str,
-    "methods": list,
-    "encoders": list,
-    "seeds": list,
-    "overrides": dict,
-    "configs": str,
-}
-_REQUIRED = ("train", "dev", "test", "methods")
+MaskKind = Literal["entity", "surface"]
 
 
 @dataclass(frozen=True)
-class TrainingCorpus:
-    """A version of the training data.
+class Part:
+    """A corpus that is training data, alone or beside others.
+
+    path (Path): The .spacy file or directory.
+    complete (Optional[bool]): Whether its documents are annotated in full; None leaves their flags
+        as they are.
+    """
+
+    path: Path
+    complete: bool | None = None
+
+
+@dataclass(frozen=True)
+class EncoderChoice:
+    """An encoder with settings.
+
+    encoder (str): A name in ENCODERS.
+    name (str): What tables call it.
+    overrides (Dict[str, Any]): Config settings, in dotted notation.
+    """
+
+    encoder: str
+    name: str
+    overrides: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A method with settings.
+
+    method (str): A name in METHODS.
+    name (str): A name that is unique in the matrix.
+    title (str): What tables call it.
+    overrides (Dict[str, Any]): Config settings, in dotted notation.
+    varied (Dict[str, Any]): Those of the settings that the experiment crosses with other values.
+    first_stage (Optional[str]): Name of the variant whose pipeline it builds on.
+    """
+
+    method: str
+    name: str
+    title: str
+    overrides: dict[str, Any] = field(default_factory=dict)
+    varied: dict[str, Any] = field(default_factory=dict)
+    first_stage: str | None = None
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Training, development and test data.
 
     name (str): What tables call it.
-    path (Path): The .spacy file or directory.
-    masked (float): The share of its entities that were taken away.
+    train (Tuple[Part, ...]): The training data.
+    dev (Path): The corpus that chooses the best checkpoint.
+    test (Path): The corpus of the reported figures.
+    lang (str): The language code.
+    gold (Optional[Path]): The training documents with all their entities, if it is known which ones
+        the training data lack.
+    mask_rate (float): The share of entities that the training data are known to lack.
+    encoders (Optional[Tuple[EncoderChoice, ...]]): Instead of the matrix's encoders.
     """
 
     name: str
-    path: Path
-    masked: float
+    train: tuple[Part, ...]
+    dev: Path
+    test: Path
+    lang: str = "en"
+    gold: Path | None = None
+    mask_rate: float = 0.0
+    encoders: tuple[EncoderChoice, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Masking:
+    """How many labels the training data lose, and which.
+
+    rate (float): The share of the entities.
+    kind (MaskKind): Whether each entity is drawn for itself, or all mentions of a string at once.
+    exact (bool): Whether the rate is met exactly, not on average.
+    seed (int): The seed of the choice.
+    """
+
+    rate: float
+    kind: MaskKind = "entity"
+    exact: bool = False
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """RETURNS (str): A name that is unique for the settings."""
+        exact = "-exact" if self.exact else ""
+        seed = f"-seed{self.seed}" if self.seed else ""
+        return f"{self.kind}-{self.rate:g}{exact}{seed}"
 
 
 @dataclass(frozen=True)
 class Cell:
     """One training run.
 
-    corpus (TrainingCorpus): What it trains on.
-    method (str): The method's name.
-    title (str): The method's name in tables.
-    encoder (str): The encoder's name.
+    dataset (Dataset): The data.
+    masking (Optional[Masking]): What the training data lose; None for the data as they are.
+    variant (Variant): The method.
+    encoder (EncoderChoice): The encoder.
     seed (int): The random seed.
-    config (Path): The training config.
+    overrides (Dict[str, Any]): Config settings of the matrix, the encoder and the method.
     """
 
-    corpus: TrainingCorpus
-    method: str
-    title: str
-    encoder: str
+    dataset: Dataset
+    masking: Masking | None
+    variant: Variant
+    encoder: EncoderChoice
     seed: int
-    config: Path
+    overrides: dict[str, Any]
 
     @property
     def name(self) -> str:
         """RETURNS (str): A name that is unique in the matrix and fit for a directory."""
-        return f"{self.corpus.name}--{self.method}--{self.encoder}--{self.seed}"
+        return self._name_for(self.variant.name)
+
+    @property
+    def first_stage(self) -> str | None:
+        """RETURNS (Optional[str]): Name of the cell whose pipeline this one builds on."""
+        stage = self.variant.first_stage
+        return None if stage is None else self._name_for(stage)
+
+    def _name_for(self, variant: str) -> str:
+        masking = "given" if self.masking is None else self.masking.name
+        return "--".join(
+            (self.dataset.name, masking, variant, self.encoder.name, f"seed{self.seed}")
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """RETURNS (Dict[str, Any]): What identifies the run in a table of results."""
+        return {
+            "cell": self.name,
+            "dataset": self.dataset.name,
+            "lang": self.dataset.lang,
+            "mask_rate": self.dataset.mask_rate if self.masking is None else self.masking.rate,
+            "mask_kind": None if self.masking is None else self.masking.kind,
+            "method": self.variant.method,
+            "variant": self.variant.name,
+            "title": self.variant.title,
+            "varied": self.variant.varied,
+            "encoder": self.encoder.name,
+            "seed": self.seed,
+            "overrides": self.overrides,
+        }
 
 
 @dataclass(frozen=True)
@@ -68,98 +162,35 @@ class Matrix:
     """What an experiment file asks for.
 
     title (str): The report's headline.
-    train (List[TrainingCorpus]): The versions of the training data.
-    dev (Path): The corpus that chooses the best checkpoint.
-    test (Path): The corpus of the reported figures.
-    methods (List[str]): The methods' names.
-    encoders (List[str]): The encoders' names.
+    datasets (List[Dataset]): The data.
+    masking (List[Optional[Masking]]): What training data lose; None for the data as they are.
+    methods (List[Variant]): The methods.
+    encoders (List[EncoderChoice]): The encoders.
     seeds (List[int]): The seeds.
     overrides (Dict[str, Any]): Config settings for all runs, in dotted notation.
-    configs (Path): The directory of the training configs.
+    configs (Optional[Path]): A directory with training configs as under ``configs/``, instead of
+        the package's own.
+    recovery_documents (int): Training documents a run that are searched for masked entities.
+    keep_models (bool): Whether finished runs keep their pipelines.
     """
 
     title: str
-    train: list[TrainingCorpus]
-    dev: Path
-    test: Path
-    methods: list[str]
-    encoders: list[str] = field(default_factory=lambda: ["cnn"])
+    datasets: list[Dataset]
+    methods: list[Variant]
+    masking: list[Masking | None] = field(default_factory=lambda: [None])
+    encoders: list[EncoderChoice] = field(default_factory=lambda: [EncoderChoice("cnn", "cnn")])
     seeds: list[int] = field(default_factory=lambda: [0])
     overrides: dict[str, Any] = field(default_factory=dict)
-    configs: Path = Path("configs")
+    configs: Path | None = None
+    recovery_documents: int = 300
+    keep_models: bool = True
 
     def cells(self) -> Iterator[Cell]:
-        """YIELDS (Cell): The runs, corpus by corpus."""
-        for corpus in self.train:
-            for name in self.methods:
-                method = METHODS[name]
-                for encoder in self.encoders:
-                    for seed in self.seeds:
-                        yield Cell(
-                            corpus=corpus,
-                            method=name,
-                            title=method.title,
-                            encoder=encoder,
-                            seed=seed,
-                            config=self.configs / method.group / f"{name}-{encoder}.cfg",
-                        )
-
-
-def load_matrix(path: Path) -> Matrix:
-    """Read an experiment file.
-
-    path (Path): A YAML file with the fields of Matrix.
-    RETURNS (Matrix): The experiment; anything unknown or of the wrong kind is an error.
-    """
-    if not path.is_file():
-        raise FileNotFoundError(Errors.R201.format(path=path))
-    try:
-        data = srsly.read_yaml(path)
-    except ValueError as error:
-        raise ValueError(Errors.R202.format(path=path, reason=error)) from error
-    _check(data, path)
-    corpora = [_training_corpus(entry, path) for entry in data["train"]]
-    return Matrix(
-        title=data.get("title", path.stem),
-        train=corpora,
-        dev=Path(data["dev"]),
-        test=Path(data["test"]),
-        methods=list(data["methods"]),
-        encoders=list(data.get("encoders", ["cnn"])),
-        seeds=list(data.get("seeds", [0])),
-        overrides=dict(data.get("overrides", {})),
-        configs=Path(data.get("configs", "configs")),
-    )
-
-
-def _check(data: Any, path: Path) -> None:
-    def wrong(reason: str) -> ValueError:
-        return ValueError(Errors.R202.format(path=path, reason=reason))
-
-    if not isinstance(data, dict):
-        raise wrong("the file is not a mapping")
-    for name in _REQUIRED:
-        if name not in data:
-            raise wrong(f"the field '{name}' is missing")
-    for name, value in data.items():
-        if name not in _FIELDS:
-            raise wrong(f"unknown field '{name}'; known: {', '.join(_FIELDS)}")
-        if not isinstance(value, _FIELDS[name]):
-            raise wrong(f"'{name}' should be a {_FIELDS[name].__name__}, not {value!r}")
-    for kind, known in (("methods", METHODS), ("encoders", ENCODERS)):
-        for value in data.get(kind, []):
-            if value not in known:
-                raise wrong(f"unknown entry '{value}' in {kind}; known: {', '.join(known)}")
-    for seed in data.get("seeds", []):
-        if not isinstance(seed, int):
-            raise wrong(f"the seed {seed!r} is not a whole number")
-
-
-def _training_corpus(entry: Any, path: Path) -> TrainingCorpus:
-    try:
-        return TrainingCorpus(
-            name=str(entry["name"]), path=Path(entry["path"]), masked=float(entry["masked"])
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        reason = f"{entry!r} under 'train' should have name, path and masked ({error!r})"
-        raise ValueError(Errors.R202.format(path=path, reason=reason)) from error
+        """YIELDS (Cell): The runs, dataset by dataset."""
+        for dataset in self.datasets:
+            for masking in self.masking:
+                for variant in self.methods:
+                    for encoder in dataset.encoders or self.encoders:
+                        overrides = {**self.overrides, **encoder.overrides, **variant.overrides}
+                        for seed in self.seeds:
+                            yield Cell(dataset, masking, variant, encoder, seed, overrides)

@@ -4,15 +4,18 @@ import logging
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from spacy.training import Example
 
-from ..annotation import is_complete
+from ..annotation import is_complete, missing_tokens
 from ..errors import Warnings
-from ..span.ratio import RatioTerm, Unit
+from ..span.ratio import Unit
 from ..surface_forms import SurfaceForms
 
 logger = logging.getLogger("spacy")
+
+TermT = TypeVar("TermT")
 
 # With fewer tokens than this, what the complete documents say is mostly chance.
 _MIN_COMPLETE_TOKENS = 2000
@@ -23,27 +26,29 @@ class _Counts:
     tokens: int = 0
     entities: int = 0
 
+    def add(self, tokens: int, entities: int) -> None:
+        self.tokens += tokens
+        self.entities += entities
+
     @property
     def ratio(self) -> float:
         return self.entities / max(1, self.tokens)
 
 
 @dataclass(frozen=True)
-class EstimatedRatio:
+class EstimatedRatio(Generic[TermT]):
     """A ratio term whose ratio is estimated when the component is initialized.
 
-    margin (float): Distance that costs nothing.
-    weight (float): Weight of the term.
-    unit (str): "spans" or "tokens".
+    build (Callable[[float], TermT]): Makes the term, given its ratio.
+    unit (str): What the ratio counts: "spans" or "tokens".
     """
 
-    margin: float
-    weight: float
-    unit: Unit
+    build: Callable[[float], TermT]
+    unit: Unit = "tokens"
 
-    def build(self, ratio: float) -> RatioTerm:
-        """RETURNS (RatioTerm): The term with its ratio."""
-        return RatioTerm(ratio=ratio, margin=self.margin, weight=self.weight, unit=self.unit)
+    def __post_init__(self) -> None:
+        # Wrong settings shall show when the config is read, not when the ratio is known.
+        self.build(0.0)
 
 
 def estimate_ratio(
@@ -68,11 +73,9 @@ def estimate_ratio(
     for example in get_examples():
         doc = example.reference
         size = sum(len(ent) if unit == "tokens" else 1 for ent in doc.ents)
-        for counts in (
-            (all_docs, complete) if is_complete(doc, default=default_complete) else (all_docs,)
-        ):
-            counts.tokens += len(doc)
-            counts.entities += size
+        all_docs.add(len(doc), size)
+        if is_complete(doc, default=default_complete):
+            complete.add(len(doc) - sum(missing_tokens(doc)), size)
         forms.collect(doc)
     if complete.tokens >= _MIN_COMPLETE_TOKENS:
         ratio, source = complete.ratio, f"{complete.tokens} tokens of complete documents"
@@ -83,6 +86,7 @@ def estimate_ratio(
         if not coverage:
             warnings.warn(Warnings.W101.format(name=name, ratio=all_docs.ratio), stacklevel=2)
             return all_docs.ratio
-        ratio, source = all_docs.ratio / coverage, f"an estimated {coverage:.0%} of labels present"
+        ratio = min(1.0, all_docs.ratio / coverage)
+        source = f"an estimated {coverage:.0%} of labels present"
     logger.info("%s expects %.4f entity %s a token, from %s", name, ratio, unit, source)
     return ratio

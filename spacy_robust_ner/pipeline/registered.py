@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ..errors import Errors
 from ..span.contrastive import ContrastiveTerm, Denominator
@@ -162,11 +163,14 @@ def make_contrastive_term_v1(
 
 def make_ratio_term_v1(
     ratio: float | None = None, margin: float = 0.05, weight: float = 10.0, unit: Unit = "tokens"
-) -> RatioTerm | EstimatedRatio:
+) -> RatioTerm | EstimatedRatio[RatioTerm]:
     """Hold the expected number of entities (or entity tokens) a token near a known ratio (after
     Effland and Collins 2021). Without a ratio, it is estimated from the training data."""
-    if ratio is None:
-        return EstimatedRatio(margin, weight, unit)
+    build = partial(_ratio_term, margin=margin, weight=weight, unit=unit)
+    return EstimatedRatio(build, unit) if ratio is None else build(ratio)
+
+
+def _ratio_term(ratio: float, *, margin: float, weight: float, unit: Unit) -> RatioTerm:
     return RatioTerm(ratio=ratio, margin=margin, weight=weight, unit=unit)
 
 

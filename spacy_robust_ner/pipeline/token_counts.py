@@ -6,22 +6,17 @@ from dataclasses import dataclass
 
 from spacy.training import Example
 
-from ..annotation import is_complete, missing_tokens
-
 
 @dataclass(frozen=True)
 class TokenCounts:
     """labels (Dict[str, int]): Tokens in labeled entities, by label.
     examples (int): Training examples.
     tokens (int): Tokens of all examples.
-    entity_ratio (Optional[float]): Share of entity tokens among the annotated tokens of complete
-        documents; None without such tokens.
     """
 
     labels: dict[str, int]
     examples: int
     tokens: int
-    entity_ratio: float | None
 
     @property
     def shares(self) -> dict[str, float]:
@@ -29,24 +24,18 @@ class TokenCounts:
         return {label: count / max(1, self.tokens) for label, count in self.labels.items()}
 
 
-def count_tokens(examples: Iterable[Example], *, default_complete: bool) -> TokenCounts:
+def count_tokens(examples: Iterable[Example]) -> TokenCounts:
     """Go through the training examples.
 
     examples (Iterable[Example]): The training examples.
-    default_complete (bool): What a document without the flag counts as.
     RETURNS (TokenCounts): The counts.
     """
     labels: Counter[str] = Counter()
-    n_examples = tokens = known = in_entities = 0
+    n_examples = tokens = 0
     for example in examples:
         reference = example.reference
         n_examples += 1
         tokens += len(reference)
-        own = 0
         for entity in reference.ents:
             labels[entity.label_] += len(entity)
-            own += len(entity)
-        if is_complete(reference, default=default_complete):
-            known += len(reference) - sum(missing_tokens(reference))
-            in_entities += own
-    return TokenCounts(dict(labels), n_examples, tokens, in_entities / known if known else None)
+    return TokenCounts(dict(labels), n_examples, tokens)

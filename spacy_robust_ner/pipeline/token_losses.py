@@ -11,10 +11,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..errors import Errors
 from ..tagging.losses import FuzzyCRF, Normalization, WeightedPartialCRF
 from ..tagging.positive_unlabeled import TokenPURisk
-from ..tagging.ratio import ExpectedEntityRatio
 from ..tagging.tag_set import TagSet
 from ..tagging.types import TokenLoss
 from .targets import EntityTargets
@@ -134,35 +132,3 @@ class TokenPriorLoss:
 
 
 TokenLossBlock = TokenLoss | TokenPriorLoss
-
-
-@dataclass(frozen=True)
-class EstimatedRatio:
-    """The expected-ratio term with the ratio of the complete training documents.
-
-    margin (float): Distance that costs nothing.
-    weight (float): Weight of the term.
-    skip_complete (bool): Leave the tokens of complete documents out.
-    """
-
-    margin: float = 0.05
-    weight: float = 10.0
-    skip_complete: bool = False
-
-    def __post_init__(self) -> None:
-        self._with(0.0)
-
-    def build(self, ratio: float | None, *, name: str) -> ExpectedEntityRatio:
-        """ratio (Optional[float]): The share of entity tokens in complete documents; None if there
-            are none.
-        name (str): The component's name, for messages.
-        RETURNS (ExpectedEntityRatio): The term.
-        """
-        if ratio is None:
-            raise ValueError(Errors.R189.format(name=name))
-        return self._with(ratio)
-
-    def _with(self, ratio: float) -> ExpectedEntityRatio:
-        return ExpectedEntityRatio(
-            ratio=ratio, margin=self.margin, weight=self.weight, skip_complete=self.skip_complete
-        )

@@ -1,5 +1,6 @@
 """Config-facing builders of the token component's pluggable parts."""
 
+from functools import partial
 from pathlib import Path
 
 from ..span.positive_unlabeled import Surrogate
@@ -8,11 +9,11 @@ from ..tagging.non_spans import NonSpanSampler
 from ..tagging.ratio import ExpectedEntityRatio
 from ..tagging.types import TokenLoss
 from .completion import CompletionKind, CrossFitting, FileCompletion, StartingPoint
+from .ratio_estimate import EstimatedRatio
 from .token_losses import (
     CompletedPartialCRF,
     CompletionSource,
     DictionaryCRF,
-    EstimatedRatio,
     TokenPriorLoss,
 )
 from .two_step import TwoStep
@@ -75,15 +76,20 @@ def make_token_pu_risk_v1(
 
 
 def make_expected_entity_ratio_v1(
-    ratio: float | None = 0.15,
+    ratio: float | None = None,
     margin: float = 0.05,
     weight: float = 10.0,
     skip_complete: bool = False,
-) -> ExpectedEntityRatio | EstimatedRatio:
-    """Hold the expected share of entity tokens near a known ratio (Effland and Collins 2021);
-    without a ratio, near that of the complete training documents."""
-    if ratio is None:
-        return EstimatedRatio(margin=margin, weight=weight, skip_complete=skip_complete)
+) -> ExpectedEntityRatio | EstimatedRatio[ExpectedEntityRatio]:
+    """Hold the expected share of entity tokens near a known ratio (Effland and Collins 2021).
+    Without a ratio, it is estimated from the training data."""
+    build = partial(_entity_ratio, margin=margin, weight=weight, skip_complete=skip_complete)
+    return EstimatedRatio(build) if ratio is None else build(ratio)
+
+
+def _entity_ratio(
+    ratio: float, *, margin: float, weight: float, skip_complete: bool
+) -> ExpectedEntityRatio:
     return ExpectedEntityRatio(
         ratio=ratio, margin=margin, weight=weight, skip_complete=skip_complete
     )

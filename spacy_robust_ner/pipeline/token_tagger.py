@@ -29,11 +29,12 @@ from ..tagging.tag_set import SchemeName, TagSet
 from ..tagging.types import TokenLoss
 from .label_counts import require_labels
 from .progress import TrainingProgress
+from .ratio_estimate import EstimatedRatio, estimate_ratio
 from .robust_pipe import O_INDEX, RobustPipe, default_tok2vec_config
 from .span_inference import without_space_edges
 from .token_batch import TokenReader
 from .token_counts import count_tokens
-from .token_losses import CompletedPartialCRF, EstimatedRatio, TokenLossBlock, TokenPriorLoss
+from .token_losses import CompletedPartialCRF, TokenLossBlock, TokenPriorLoss
 from .two_step import TwoStep
 
 default_config = """
@@ -83,7 +84,7 @@ def make_robust_token_tagger(
     model: Model[list[Doc], list[Floats2d]],
     scheme: SchemeName,
     loss: TokenLoss | TokenPriorLoss,
-    ratio: ExpectedEntityRatio | EstimatedRatio | None,
+    ratio: ExpectedEntityRatio | EstimatedRatio[ExpectedEntityRatio] | None,
     two_step: TwoStep | None,
     non_sampling: NonSpanSampler | None,
     annotate_ents: bool,
@@ -126,7 +127,7 @@ class RobustTokenTagger(RobustPipe):
     loss (TokenLossBlock): What the tags of a document cost. The loss says what an "O" of an
         incomplete document counts as.
     ratio (Optional[Union[ExpectedEntityRatio, EstimatedRatio]]): Holds the expected share of
-        entity tokens near a known ratio.
+        entity tokens near a known or estimated ratio.
     two_step (Optional[TwoStep]): Explore before training, and remove suspicious "O" tokens.
     non_sampling (Optional[NonSpanSampler]): Give some spans of "O" tokens an extra type.
     threshold (Optional[float]): The least probability of an entity; None for all of the best tag
@@ -142,7 +143,7 @@ class RobustTokenTagger(RobustPipe):
         *,
         scheme: SchemeName = "bioes",
         loss: TokenLossBlock,
-        ratio: ExpectedEntityRatio | EstimatedRatio | None = None,
+        ratio: ExpectedEntityRatio | EstimatedRatio[ExpectedEntityRatio] | None = None,
         two_step: TwoStep | None = None,
         non_sampling: NonSpanSampler | None = None,
         threshold: float | None = None,
@@ -246,18 +247,23 @@ class RobustTokenTagger(RobustPipe):
         labels (Optional[Sequence[str]]): The labels; read from the examples if not given.
         """
         validate_get_examples(get_examples, "RobustTokenTagger.initialize")
-        counts = count_tokens(get_examples(), default_complete=self.default_complete)
+        counts = count_tokens(get_examples())
         for label in labels if labels is not None else sorted(counts.labels):
             self._append_label(label)
         require_labels(self.labels, name=self.name, examples=counts.examples)
         self.cfg.update(
             label_shares=counts.shares,
-            entity_ratio=counts.entity_ratio,
             epoch=0,
             examples_per_epoch=counts.examples,
         )
         self.progress = TrainingProgress(examples_per_epoch=counts.examples)
-        self._ratio_term()
+        if isinstance(self.ratio, EstimatedRatio):
+            self.cfg["entity_ratio"] = estimate_ratio(
+                get_examples,
+                unit=self.ratio.unit,
+                default_complete=self.default_complete,
+                name=self.name,
+            )
         sample = list(islice((eg.predicted for eg in get_examples() if len(eg.predicted)), 10))
         if not sample:
             raise ValueError(Errors.R122.format(name=self.name, count=counts.examples))
@@ -323,7 +329,7 @@ class RobustTokenTagger(RobustPipe):
 
     def _ratio_term(self) -> ExpectedEntityRatio | None:
         if isinstance(self.ratio, EstimatedRatio):
-            return self.ratio.build(self.cfg["entity_ratio"], name=self.name)
+            return self.ratio.build(self.cfg["entity_ratio"])
         return self.ratio
 
     def _set_random_state(self, state: dict[str, bytes]) -> None:
