@@ -179,6 +179,19 @@ class Errors(metaclass=_WithCode):
         "--method {method} --encoder {encoder}', or set 'configs' in the experiment file."
     )
     R204 = "There are no finished runs in '{path}'. Run 'spacy-robust-ner experiment' first."
+    R206 = (
+        "The experiment overrides '{setting}' for {cell}, but sets it itself, from its datasets and "
+        "seeds. Take it out of the overrides."
+    )
+    R207 = (
+        "The experiment overrides '{setting}' for {cell}, whose config has no such setting. Known "
+        "there: {known}. Settings of single methods or encoders belong to their own 'overrides'."
+    )
+    R208 = "Another experiment is running in '{path}'. Wait for it, or give this one another directory."
+    R209 = (
+        "Can't read the GPUs '{value}'. Write different numbers with commas between them, as in "
+        "0,1, or -1 for the CPU."
+    )
     R205 = "Plots need matplotlib. Install it with: pip install 'spacy-robust-ner[plots]'."
     R080 = "There is no dictionary at '{path}'. Give PATH or LABEL=PATH of a file or a directory."
     R081 = "{path}, line {line}: {reason} Mend the dictionary, or leave it out with --skip-bad."

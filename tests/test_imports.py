@@ -28,7 +28,7 @@ ALLOWED = {
     "corpus": {"errors", "annotation", "tags", "surface_forms"},
     "sample": {"errors", "tags"},
     "diagnostics": BASE | {"corpus", "pipeline", "span", "tagging"},
-    "experiments": {"errors", "corpus", "recipes", "diagnostics"},
+    "experiments": {"errors", "annotation", "corpus", "recipes", "diagnostics", "pipeline"},
     "benchmarks": BASE | {"corpus", "pipeline", "architectures", "span", "tagging", "recipes"},
 }
 FOREIGN = {

@@ -1,26 +1,24 @@
-"""Train and evaluate every cell of an experiment, each in processes of its own."""
+"""Train and evaluate every cell of an experiment that has no valid result yet."""
 
-import os
-import shutil
-import subprocess
-import sys
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import srsly
-from tqdm import tqdm
 
 from ..errors import Errors
-from .cell import METRICS_FILE, SETTINGS_FILE
-from .fingerprint import fingerprint
-from .matrix import Cell, Matrix
+from .cell import MODEL, RESULT_FILE
+from .executors import Executor, LocalExecutor
+from .jobs import LOG_FILE, Job, Outcome, refuse_job
+from .matrix import Matrix
+from .plan import Plan, make_plans
+from .progress import Progress
+from .results import valid_result, write_failures, write_results
 
-RESULT_FILE = "result.json"
-LOG_FILE = "log.txt"
+Result = dict[str, Any]
 
 
 @dataclass
@@ -37,209 +35,128 @@ class RunSummary:
     failed: dict[str, Path] = field(default_factory=dict)
 
 
-class _CellFailed(Exception):
-    """A process of a cell ended with an error; its log says which."""
-
-
-class _Processes:
-    """The running processes, so that an interrupted experiment leaves none behind."""
-
-    def __init__(self) -> None:
-        self._running: set[subprocess.Popen[bytes]] = set()
-        self._lock = threading.Lock()
-        self._stopped = False
-
-    def run(self, command: list[str], log: Path, threads: int) -> int | None:
-        """Run a command to its end, its output appended to a log.
-
-        RETURNS (Optional[int]): Its peak memory in bytes, where the system tells.
-        """
-        environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-        with log.open("ab") as output:
-            with self._lock:
-                if self._stopped:
-                    raise _CellFailed
-                process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    env=environment,
-                )
-                self._running.add(process)
-            try:
-                peak = _wait(process)
-            finally:
-                with self._lock:
-                    self._running.discard(process)
-        if process.returncode != 0:
-            raise _CellFailed
-        return peak
-
-    def stop(self) -> None:
-        """End what is running and start nothing more."""
-        with self._lock:
-            self._stopped = True
-            for process in self._running:
-                process.terminate()
-
-
-def _wait(process: "subprocess.Popen[bytes]") -> int | None:
-    if not hasattr(os, "wait4"):
-        process.wait()
-        return None
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
 def run_experiment(
     matrix: Matrix,
     output: Path,
     *,
-    workers: int = 1,
-    gpu_id: int = -1,
+    executor: Executor | None = None,
+    gpu: bool = False,
     force: bool = False,
-    on_result: Callable[[dict[str, Any]], None] | None = None,
-    show_progress: bool = True,
+    on_end: Callable[[str, Result | None, Progress], None] | None = None,
 ) -> RunSummary:
     """Run all cells that have no valid result yet. A failing cell does not stop the others, and a
-    cell that was interrupted leaves nothing that looks finished.
+    cell that was interrupted leaves nothing behind.
 
     matrix (Matrix): The experiment.
-    output (Path): A directory that gets one directory a cell.
-    workers (int): Cells at a time; they share the CPU cores.
-    gpu_id (int): The GPU; -1 for the CPU.
+    output (Path): A directory that gets one directory a cell, the masked corpora and the tables
+        of results and failures.
+    executor (Optional[Executor]): Where cells run; by default one at a time on the CPU.
+    gpu (bool): Whether cells run on GPUs.
     force (bool): Run also what has a valid result.
-    on_result (Optional[Callable]): Sees the result of each cell as it comes.
-    show_progress (bool): Whether to show a progress bar.
+    on_end (Optional[Callable]): Sees each cell as it ends, with its result or None.
     RETURNS (RunSummary): What ran, was kept, and failed.
     """
-    cells = list(matrix.cells())
-    for cell in cells:
-        if not cell.config.is_file():
-            raise FileNotFoundError(
-                Errors.R203.format(path=cell.config, method=cell.method, encoder=cell.encoder)
-            )
     output.mkdir(parents=True, exist_ok=True)
-    summary = RunSummary()
-    plans = {cell: _plan(cell, matrix, gpu_id) for cell in cells}
-    todo = []
-    for cell, plan in plans.items():
-        if not force and _kept_result(output / cell.name, plan) is not None:
-            summary.kept.append(cell.name)
-        else:
-            todo.append(cell)
-    threads = max(1, (os.cpu_count() or 1) // workers)
-    processes = _Processes()
-    with ThreadPoolExecutor(workers) as pool:
-        futures = {
-            pool.submit(_run_cell, cell, matrix, plans[cell], output, gpu_id, threads, processes): (
-                cell
-            )
-            for cell in todo
-        }
-        try:
-            finished = tqdm(
-                as_completed(futures), total=len(todo), desc="runs", disable=not show_progress
-            )
-            for future in finished:
-                cell = futures[future]
-                try:
-                    result = future.result()
-                except _CellFailed:
-                    summary.failed[cell.name] = output / cell.name / LOG_FILE
-                    continue
-                summary.trained.append(cell.name)
-                if on_result is not None:
-                    on_result(result)
-        except BaseException:
-            processes.stop()
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
-    return summary
+    with only_run_in(output):
+        plans = make_plans(matrix, output, gpu=gpu)
+        kept = {} if force else kept_results(plans, output)
+        write_results(output, kept.values())
+        run = _Run(plans, output, executor or LocalExecutor(), kept)
+        return run.run(on_end)
 
 
-def read_results(output: Path) -> list[dict[str, Any]]:
-    """Read the finished cells of an experiment.
-
-    output (Path): The directory given to run_experiment.
-    RETURNS (List[Dict[str, Any]]): The results, by name of the cell.
-    """
-    results = [srsly.read_json(path) for path in sorted(output.glob(f"*/{RESULT_FILE}"))]
-    if not results:
-        raise FileNotFoundError(Errors.R204.format(path=output))
-    return results
-
-
-def _plan(cell: Cell, matrix: Matrix, gpu_id: int) -> dict[str, Any]:
-    overrides: dict[str, Any] = dict(matrix.overrides)
-    if cell.encoder == "trf" and gpu_id < 0:
-        # torch refuses automatic mixed precision without a capable GPU.
-        overrides["components.transformer.model.mixed_precision"] = False
-        overrides["system.gpu_allocator"] = None
-    return fingerprint(cell, matrix, overrides)
-
-
-def _kept_result(directory: Path, plan: dict[str, Any]) -> dict[str, Any] | None:
-    path = directory / RESULT_FILE
-    if not path.is_file():
-        return None
-    result: dict[str, Any] = srsly.read_json(path)
-    return result if result["fingerprint"] == plan else None
-
-
-def _run_cell(
-    cell: Cell,
-    matrix: Matrix,
-    plan: dict[str, Any],
-    output: Path,
-    gpu_id: int,
-    threads: int,
-    processes: _Processes,
-) -> dict[str, Any]:
-    final = output / cell.name
-    partial = output / f".{cell.name}.partial"
-    for stale in (final, partial):
-        shutil.rmtree(stale, ignore_errors=True)
-    partial.mkdir(parents=True)
-    settings = partial / SETTINGS_FILE
-    srsly.write_json(settings, _settings(cell, matrix, plan["overrides"], gpu_id))
-    command = [sys.executable, "-m", "spacy_robust_ner.experiments.cell", str(settings)]
-    try:
-        peak_memory = processes.run(command, partial / LOG_FILE, threads)
-    except _CellFailed:
-        partial.replace(final)
-        raise
-    shutil.rmtree(partial / "model-last", ignore_errors=True)
-    result = {
-        "cell": cell.name,
-        "corpus": cell.corpus.name,
-        "masked": cell.corpus.masked,
-        "method": cell.method,
-        "title": cell.title,
-        "encoder": cell.encoder,
-        "seed": cell.seed,
-        **srsly.read_json(partial / METRICS_FILE),
-        "peak_bytes": peak_memory,
-        "threads": threads,
-        "fingerprint": plan,
-    }
-    (partial / METRICS_FILE).unlink()
-    srsly.write_json(partial / RESULT_FILE, result)
-    partial.replace(final)
-    return result
-
-
-def _settings(cell: Cell, matrix: Matrix, overrides: dict[str, Any], gpu_id: int) -> dict[str, Any]:
+def kept_results(plans: Mapping[str, Plan], output: Path) -> dict[str, Result]:
+    """RETURNS (Dict[str, Result]): The cells that need not run again."""
+    found = {name: valid_result(output, name, plan.fingerprint) for name, plan in plans.items()}
+    stages = {plan.cell.first_stage for plan in plans.values()}
     return {
-        "config": str(cell.config),
-        "overrides": {
-            "paths.train": str(cell.corpus.path),
-            "paths.dev": str(matrix.dev),
-            "system.seed": cell.seed,
-            **overrides,
-        },
-        "test": str(matrix.test),
-        "gpu_id": gpu_id,
+        name: result
+        for name, result in found.items()
+        if result is not None and (name not in stages or (output / name / MODEL).is_dir())
     }
+
+
+class _Run:
+    """The cells of an experiment on their way through an executor."""
+
+    def __init__(
+        self,
+        plans: Mapping[str, Plan],
+        output: Path,
+        executor: Executor,
+        kept: Mapping[str, Result],
+    ) -> None:
+        self.output = output
+        self.executor = executor
+        self.order = list(plans)
+        self.results = dict(kept)
+        self.summary = RunSummary(kept=list(kept))
+        self.todo = {
+            name: Job(name, output, plan.config, plan.settings)
+            for name, plan in plans.items()
+            if name not in kept
+        }
+        cells = [plans[name].cell for name in self.todo]
+        self.progress = Progress(cells, executor.slots)
+        self.first_stages = {cell.name: cell.first_stage for cell in cells}
+
+    def run(self, on_end: Callable[[str, Result | None, Progress], None] | None) -> RunSummary:
+        try:
+            self._submit(after=None)
+            while self.progress.done < self.progress.total:
+                job, outcome = self.executor.next_finished()
+                self._end(job, outcome, on_end)
+        finally:
+            self.executor.stop()
+        return self.summary
+
+    def _submit(self, *, after: str | None) -> None:
+        """Submit the cells whose first stage has just ended, or which have none to wait for."""
+        for name, job in self.todo.items():
+            stage = self.first_stages[name]
+            if (stage if stage in self.todo else None) == after:
+                self.executor.submit(job)
+
+    def _end(
+        self,
+        job: Job,
+        outcome: Outcome,
+        on_end: Callable[[str, Result | None, Progress], None] | None,
+    ) -> None:
+        self.progress.end(job.name, outcome.seconds)
+        result: Result | None = None
+        if outcome.finished:
+            result = srsly.read_json(job.directory / RESULT_FILE)
+            self.results[job.name] = result
+            self.summary.trained.append(job.name)
+            write_results(self.output, (self.results[n] for n in self.order if n in self.results))
+        else:
+            self.summary.failed[job.name] = job.directory / LOG_FILE
+        write_failures(self.output, self.summary.failed)
+        if on_end is not None:
+            on_end(job.name, result, self.progress)
+        if outcome.finished:
+            self._submit(after=job.name)
+            return
+        for name in [n for n, stage in self.first_stages.items() if stage == job.name]:
+            reason = f"Not run, because its first stage failed: {job.name}"
+            self._end(self.todo[name], refuse_job(self.todo[name], reason), on_end)
+
+
+@contextmanager
+def only_run_in(output: Path) -> Iterator[None]:
+    """Keep other runs out of a directory; a run that is killed does not, either.
+
+    output (Path): The directory.
+    """
+    if find_spec("fcntl") is None:
+        yield
+        return
+    import fcntl
+
+    with (output / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ValueError(Errors.R208.format(path=output)) from error
+        yield

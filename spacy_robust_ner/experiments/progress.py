@@ -1,0 +1,76 @@
+"""How long an experiment still takes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from statistics import mean
+from time import monotonic
+
+from .matrix import Cell
+
+
+@dataclass
+class Progress:
+    """Estimates the remaining time from the cells that ended in this run. Kept cells take no time
+    and tell nothing, since they may be from another machine.
+
+    cells (List[Cell]): The cells to run.
+    slots (int): How many of them run at a time.
+    clock (Callable[[], float]): The time in seconds.
+    """
+
+    cells: list[Cell]
+    slots: int
+    clock: Callable[[], float] = monotonic
+    _ended: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._started = self.clock()
+
+    @property
+    def done(self) -> int:
+        """RETURNS (int): How many cells have ended."""
+        return len(self._ended)
+
+    @property
+    def total(self) -> int:
+        """RETURNS (int): How many cells there are."""
+        return len(self.cells)
+
+    def end(self, name: str, seconds: float) -> None:
+        """Note that a cell has ended.
+
+        name (str): The cell.
+        seconds (float): How long it took.
+        """
+        self._ended[name] = seconds
+
+    def remaining(self) -> float | None:
+        """RETURNS (Optional[float]): Seconds to the end; None as long as nothing is known."""
+        open_cells = [cell for cell in self.cells if cell.name not in self._ended]
+        if not open_cells:
+            return 0.0
+        if not self._ended:
+            return None
+        work = sum(self._expected(cell) for cell in open_cells)
+        # What the slots have done beyond the ended cells, they have done for running ones.
+        busy = self.slots * (self.clock() - self._started) - sum(self._ended.values())
+        slots = min(self.slots, len(open_cells))
+        return max(0.0, work - max(0.0, busy)) / slots
+
+    def _expected(self, cell: Cell) -> float:
+        """What cells of the same kind took, or the most similar ones that have ended."""
+        ended = [other for other in self.cells if other.name in self._ended]
+        for kind in _KINDS:
+            alike = [self._ended[o.name] for o in ended if kind(o) == kind(cell)]
+            if alike:
+                return mean(alike)
+        raise AssertionError("at least one cell has ended")
+
+
+_KINDS: tuple[Callable[[Cell], object], ...] = (
+    lambda cell: (cell.dataset.name, cell.variant.name, cell.encoder.name),
+    lambda cell: (cell.dataset.name, cell.variant.method, cell.encoder.name),
+    lambda cell: (cell.variant.method, cell.encoder.name),
+    lambda cell: cell.encoder.name,
+    lambda cell: None,
+)
