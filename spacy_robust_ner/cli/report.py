@@ -10,8 +10,8 @@ from ..diagnostics.page import Page
 from ..diagnostics.plots import f1_by_masking
 from ..diagnostics.report import build_report, compare
 from ..errors import Errors
-from ..experiments.matrix import load_matrix
-from ..experiments.runner import read_results
+from ..experiments.matrix_file import load_matrix
+from ..experiments.results import read_results
 from ._app import command
 
 
@@ -28,7 +28,7 @@ def report(matrix: Path, runs: Path, output: Path) -> Page:
     results = [result for result in read_results(runs) if result["cell"] in wanted]
     if not results:
         raise FileNotFoundError(Errors.R204.format(path=runs))
-    comparison = compare(results, experiment.methods)
+    comparison = compare(results, [variant.name for variant in experiment.methods])
     try:
         figures = [f1_by_masking(comparison)]
     except ImportError:
