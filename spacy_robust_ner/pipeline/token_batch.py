@@ -15,7 +15,7 @@ from ..tagging.tag_set import MISSING_TAG, OUTSIDE_TAG, TagSet
 from ..tagging.targets import fuzzy_tags
 from ..tagging.types import TokenBatch
 from .span_batch import doc_key
-from .targets import EntityTargets, entity_targets
+from .targets import EntityTargets, TargetReader
 from .token_losses import CompletedPartialCRF, DictionaryCRF, TokenLossBlock
 
 
@@ -28,8 +28,7 @@ class TokenReader:
     removed (Optional[RemovedTokens]): Tokens whose "O" is disregarded.
     non_sampling (Optional[NonSpanSampler]): Draws the spans that get the type NON.
     epoch (int): The current epoch.
-    rejected_spans_key (str): The span group of rejected spans.
-    default_complete (bool): What a document without the flag counts as.
+    read_targets (TargetReader): Reads the annotation of an example.
     """
 
     tag_set: TagSet
@@ -37,24 +36,22 @@ class TokenReader:
     removed: RemovedTokens | None
     non_sampling: NonSpanSampler | None
     epoch: int
-    rejected_spans_key: str
-    default_complete: bool
+    read_targets: TargetReader
 
     def read(self, examples: Sequence[Example], emissions: Tensor) -> TokenBatch:
         """examples (Sequence[Example]): The examples.
         emissions (Tensor): Decision values of their tokens. Shape: (tokens, tags).
         RETURNS (TokenBatch): The batch.
         """
-        targets = [self._targets(example) for example in examples]
+        targets = [self.read_targets(example) for example in examples]
         types = {label: i for i, label in enumerate(self.tag_set.labels)}
         tags = [_encode(target, types, self.tag_set) for target in targets]
         trusted = [trusted_outside(target) for target in targets]
-        removed, allowed, log_weights = None, None, None
-        if self.removed is not None or self.non_sampling is not None:
-            keys = [doc_key(example.predicted) for example in examples]
-            gone = [self._removed(*rows) for rows in zip(keys, tags, trusted, strict=True)]
-            tags = [self._sample(*rows) for rows in zip(keys, tags, gone, strict=True)]
-            removed = _join(gone, bool) if self.removed is not None else None
+        allowed, log_weights = None, None
+        lengths = [len(rows) for rows in tags]
+        flat_tags, removed = self._disregard(
+            examples, _join(tags, np.int64), _join(trusted, bool), lengths
+        )
         if isinstance(self.loss, DictionaryCRF):
             allowed = np.concatenate(
                 [
@@ -68,8 +65,8 @@ class TokenReader:
         device = emissions.device
         return TokenBatch(
             emissions=emissions,
-            lengths=torch.tensor([len(rows) for rows in tags], device=device),
-            tags=torch.from_numpy(_join(tags, np.int64)).to(device),
+            lengths=torch.tensor(lengths, device=device),
+            tags=torch.from_numpy(flat_tags).to(device),
             removed=_tensor(removed, device),
             complete=torch.tensor([target.complete for target in targets], device=device),
             trusted=_tensor(_join(trusted, bool), device),
@@ -81,37 +78,35 @@ class TokenReader:
         """RETURNS (NDArray[int64]): The tokens of an example whose "O" may hide an entity.
         Shape: (candidates,).
         """
-        target = self._targets(example)
+        target = self.read_targets(example)
         types = {label: i for i, label in enumerate(self.tag_set.labels)}
         tags = _encode(target, types, self.tag_set)
         return np.flatnonzero(
             (tags == OUTSIDE_TAG) & ~trusted_outside(target) & (not target.complete)
         )
 
-    def _targets(self, example: Example) -> EntityTargets:
-        return entity_targets(
-            example,
-            rejected_spans_key=self.rejected_spans_key,
-            default_complete=self.default_complete,
-        )
-
-    def _removed(
-        self, key: int, tags: NDArray[np.int64], trusted: NDArray[np.bool_]
-    ) -> NDArray[np.bool_]:
-        mask = np.zeros(len(tags), dtype=bool)
+    def _disregard(
+        self,
+        examples: Sequence[Example],
+        tags: NDArray[np.int64],
+        trusted: NDArray[np.bool_],
+        lengths: Sequence[int],
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
+        """RETURNS (Tuple[NDArray[int64], Optional[NDArray[bool]]]): The tags with the NON spans
+        of this epoch, and which tokens are removed. Shapes: (tokens,).
+        """
+        removed = None
+        if self.removed is None and self.non_sampling is None:
+            return tags, removed
+        keys = [doc_key(example.predicted) for example in examples]
         if self.removed is not None:
-            mask[self.removed.in_doc(key)] = True
-        # The same sentence may come twice, with different annotation.
-        return mask & (tags == OUTSIDE_TAG) & ~trusted
-
-    def _sample(
-        self, key: int, tags: NDArray[np.int64], removed: NDArray[np.bool_]
-    ) -> NDArray[np.int64]:
-        if self.non_sampling is None:
-            return tags
-        return self.non_sampling.apply(
-            tags, np.flatnonzero(removed), self.tag_set, key=key, epoch=self.epoch
-        )
+            # The same sentence may come twice, with different annotation.
+            removed = self.removed.mask(keys, lengths) & (tags == OUTSIDE_TAG) & ~trusted
+        if self.non_sampling is not None:
+            tags = self.non_sampling.apply(
+                tags, removed, lengths, self.tag_set, keys=keys, epoch=self.epoch
+            )
+        return tags, removed
 
     def _allowed(
         self,

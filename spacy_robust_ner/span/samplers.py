@@ -2,13 +2,12 @@
 
 import math
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from ..errors import Errors
 from ..types import SamplerContext, SamplerInput
+from .hashing import hashed_uniform
 
 
 class _Seeded:
@@ -208,10 +207,10 @@ class FractionSampler:
     def keys(self, spans: SamplerInput, context: SamplerContext) -> Tensor:
         if context.doc_keys is None:
             raise ValueError(Errors.R104.format(part="fraction sampler", value="doc_keys"))
-        doc_keys = np.array([key % 2**64 for key in context.doc_keys], dtype=np.uint64)
         epoch = context.epoch if self.each_epoch else 0
-        numbers = _hashed_uniform(
-            self.seed, epoch, doc_keys, *(x.cpu().numpy() for x in _places(spans))
+        places = (spans.doc_index, spans.starts, spans.ends)
+        numbers = hashed_uniform(
+            self.seed, epoch, context.doc_keys, *(part.cpu().numpy() for part in places)
         )
         keys = torch.from_numpy(numbers).to(spans.rows.device)
         return keys.masked_fill(keys >= self.share, -torch.inf)
@@ -233,32 +232,3 @@ def mean_unit_vector(vectors: Tensor) -> Tensor | None:
     RETURNS (Optional[Tensor]): None without a positive. Shape: (hidden,).
     """
     return torch.nn.functional.normalize(vectors, dim=1).mean(0) if len(vectors) else None
-
-
-def _places(spans: SamplerInput) -> tuple[Tensor, Tensor, Tensor]:
-    return spans.doc_index, spans.starts, spans.ends
-
-
-def _hashed_uniform(
-    seed: int,
-    epoch: int,
-    doc_keys: NDArray[np.uint64],
-    doc_index: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-) -> NDArray[np.float64]:
-    """RETURNS (NDArray): Numbers in [0, 1) that depend on the arguments alone. Shape: (spans,)."""
-    mixed = _mix(
-        _mix(doc_keys ^ _mix(np.array([seed % 2**64], dtype=np.uint64))) + np.uint64(epoch)
-    )
-    by_start = _mix(mixed[doc_index] + starts.astype(np.uint64))
-    by_span = _mix(by_start + ends.astype(np.uint64))
-    return (by_span >> np.uint64(11)) * 2.0**-53
-
-
-def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """One step of the splitmix64 generator, which scrambles every bit."""
-    values = values + np.uint64(0x9E3779B97F4A7C15)
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))

@@ -48,21 +48,16 @@ def train(corpus, head_class, losses, crf, *, steps, removed=None, sampler=None)
     head = head_class(width=WIDTH, n_tags=len(corpus.tag_set), dropout=0.0)
     parameters = [*head.parameters(), *(crf.parameters() if crf is not None else [])]
     optimizer = torch.optim.Adam(parameters, lr=0.05)
-    nothing = np.zeros(0, dtype=np.int64)
     for step in range(steps):
         tags = corpus.tags
         if sampler is not None:
-            tags = np.stack(
-                [
-                    sampler.apply(
-                        doc,
-                        nothing if removed is None else np.flatnonzero(removed[key]),
-                        corpus.tag_set,
-                        key=key,
-                        epoch=step,
-                    )
-                    for key, doc in enumerate(tags)
-                ]
+            tags = sampler.apply(
+                tags.reshape(-1),
+                None if removed is None else removed.reshape(-1),
+                [LENGTH] * N_DOCS,
+                corpus.tag_set,
+                keys=range(N_DOCS),
+                epoch=step,
             )
         emissions = head(corpus.vectors.reshape(-1, WIDTH))
         batch = corpus.batch(emissions, tags, removed)
