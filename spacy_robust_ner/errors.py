@@ -192,6 +192,10 @@ class Errors(metaclass=_WithCode):
         "Can't read the GPUs '{value}'. Write different numbers with commas between them, as in "
         "0,1, or -1 for the CPU."
     )
+    R221 = (
+        "{path}, line {line}, can't be used: {reason}. Run 'spacy-robust-ner experiment' anew for "
+        "this run."
+    )
     R205 = "Plots need matplotlib. Install it with: pip install 'spacy-robust-ner[plots]'."
     R080 = "There is no dictionary at '{path}'. Give PATH or LABEL=PATH of a file or a directory."
     R081 = "{path}, line {line}: {reason} Mend the dictionary, or leave it out with --skip-bad."

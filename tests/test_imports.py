@@ -27,7 +27,7 @@ ALLOWED = {
     "recipes": {"errors"},
     "corpus": {"errors", "annotation", "tags", "surface_forms"},
     "sample": {"errors", "tags"},
-    "diagnostics": BASE | {"corpus", "pipeline", "span", "tagging"},
+    "diagnostics": BASE | {"corpus", "pipeline", "span", "tagging", "recipes"},
     "experiments": {"errors", "annotation", "corpus", "recipes", "diagnostics", "pipeline"},
     "benchmarks": BASE | {"corpus", "pipeline", "architectures", "span", "tagging", "recipes"},
 }

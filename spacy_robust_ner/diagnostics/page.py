@@ -1,16 +1,25 @@
 """A page of text, tables and figures, written as Markdown and as one self-contained HTML file."""
 
+import base64
 import html
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
+
+# The page fetches nothing, whatever comes into it.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
 @dataclass(frozen=True)
 class Heading:
-    """text (str): A section's title."""
+    """text (str): A section's title.
+    level (int): 2 for a section, 3 for a part of one.
+    """
 
     text: str
+    level: int = 2
 
 
 @dataclass(frozen=True)
@@ -27,11 +36,13 @@ class Table:
     header (Sequence[str]): The columns' names; the first column holds the rows' names.
     rows (Sequence[Sequence[str]]): The cells.
     best (Set[Tuple[int, int]]): (row, column) of the cells to emphasise.
+    text_columns (Set[int]): Columns of words, which stand at the left.
     """
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     best: frozenset[tuple[int, int]] = frozenset()
+    text_columns: frozenset[int] = frozenset({0})
 
 
 @dataclass(frozen=True)
@@ -50,7 +61,35 @@ class Figure:
     caption: str
 
 
-Block = Heading | Paragraph | Table | Figure
+@dataclass(frozen=True)
+class Html:
+    """A part that only the HTML page has.
+
+    html (str): Its markup.
+    style (str): Its style sheet.
+    script (str): Its script, which runs after the page is there.
+    markdown (str): What stands in the Markdown page instead.
+    """
+
+    html: str
+    style: str = ""
+    script: str = ""
+    markdown: str = ""
+
+
+@dataclass(frozen=True)
+class Details:
+    """Something to unfold.
+
+    summary (str): What is in it.
+    blocks (Sequence[Block]): The content.
+    """
+
+    summary: str
+    blocks: "Sequence[Block]"
+
+
+Block = Heading | Paragraph | Table | Figure | Html | Details
 
 
 @dataclass
@@ -70,12 +109,11 @@ class Page:
         path (Path): The .md file.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
-        parts = [f"# {self.title}"]
-        for block in self.blocks:
-            parts.append(_markdown(block))
+        parts = [f"# {_escape_markdown(self.title)}", *map(_markdown, self.blocks)]
+        for block in _flatten(self.blocks):
             if isinstance(block, Figure):
                 (path.parent / f"{block.name}.png").write_bytes(block.png)
-        path.write_text("\n\n".join(parts) + "\n", encoding="utf8")
+        path.write_text("\n\n".join(filter(None, parts)) + "\n", encoding="utf8")
 
     def write_html(self, path: Path) -> None:
         """Write the page as one file that needs no other.
@@ -83,77 +121,124 @@ class Page:
         path (Path): The .html file.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
-        body = "\n".join(_html(block) for block in self.blocks)
+        parts = [block for block in _flatten(self.blocks) if isinstance(block, Html)]
+        style = files(__package__).joinpath("page.css").read_text(encoding="utf8")
+        style += "".join(part.style for part in parts)
+        scripts = "".join(f"<script>{part.script}</script>\n" for part in parts if part.script)
         title = html.escape(self.title)
+        body = "\n".join(map(_html, self.blocks))
         path.write_text(
             f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
             f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n"
-            f"<body>\n<main>\n<h1>{title}</h1>\n{body}\n</main>\n</body>\n</html>\n",
+            f"<title>{title}</title>\n<style>\n{style}</style>\n</head>\n"
+            f"<body>\n<main>\n<h1>{title}</h1>\n{self._contents()}{body}\n</main>\n{scripts}"
+            f"</body>\n</html>\n",
             encoding="utf8",
         )
+
+    def _contents(self) -> str:
+        sections = [b for b in self.blocks if isinstance(b, Heading) and b.level == 2]
+        links = "".join(
+            f'<li><a href="#{_anchor(section)}">{html.escape(section.text)}</a></li>'
+            for section in sections
+        )
+        return f'<nav aria-label="Contents"><ul>{links}</ul></nav>\n' if links else ""
+
+
+def _flatten(blocks: Sequence[Block]) -> Iterator[Block]:
+    for block in blocks:
+        yield block
+        if isinstance(block, Details):
+            yield from _flatten(block.blocks)
+
+
+def _anchor(heading: Heading) -> str:
+    return re.sub(r"\W+", "-", heading.text.lower()).strip("-")
 
 
 def _markdown(block: Block) -> str:
     match block:
-        case Heading(text):
-            return f"## {text}"
+        case Heading(text, level):
+            return f"{'#' * level} {_escape_markdown(text)}"
         case Paragraph(text):
-            return text
+            return _escape_markdown(text)
+        case Html(markdown=markdown):
+            return markdown
+        case Details(summary, blocks):
+            inner = "\n\n".join(map(_markdown, blocks))
+            return f"<details><summary>{html.escape(summary)}</summary>\n\n{inner}\n\n</details>"
         case Figure(name=name, caption=caption):
-            return f"![{caption}]({name}.png)\n\n*{caption}*"
-        case Table(header, rows, best):
-            lines = [
-                "| " + " | ".join(header) + " |",
-                "| --- |" + " ---: |" * (len(header) - 1),
-            ]
-            for i, row in enumerate(rows):
-                cells = (
-                    f"**{cell}**" if (i, j) in best else cell.replace("|", "\\|")
-                    for j, cell in enumerate(row)
-                )
-                lines.append("| " + " | ".join(cells) + " |")
-            return "\n".join(lines)
+            return f"![{_escape_markdown(caption)}]({name}.png)\n\n*{_escape_markdown(caption)}*"
+        case Table():
+            return _markdown_table(block)
+
+
+def _markdown_table(table: Table) -> str:
+    header, *rows = (
+        [_escape_markdown(cell).replace("|", "\\|") for cell in row]
+        for row in (table.header, *table.rows)
+    )
+    ruler = ("---" if i in table.text_columns else "---:" for i in range(len(header)))
+    lines = [f"| {' | '.join(header)} |", f"| {' | '.join(ruler)} |"]
+    for i, row in enumerate(rows):
+        cells = (f"**{cell}**" if (i, j) in table.best else cell for j, cell in enumerate(row))
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _escape_markdown(text: str) -> str:
+    # Code keeps its text; elsewhere a "<" would start HTML and a "*" emphasis.
+    pieces = text.split("`")
+    return "`".join(
+        piece if i % 2 else re.sub(r"\*|\b_|_\b", r"\\\g<0>", piece).replace("<", "&lt;")
+        for i, piece in enumerate(pieces)
+    )
 
 
 def _html(block: Block) -> str:
     match block:
-        case Heading(text):
-            return f"<h2>{html.escape(text)}</h2>"
+        case Heading(text, level):
+            name = f' id="{_anchor(block)}"' if level == 2 else ""
+            return f"<h{level}{name}>{html.escape(text)}</h{level}>"
         case Paragraph(text):
             pieces = html.escape(text).split("`")
             marked = (f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(pieces))
             return f"<p>{''.join(marked)}</p>"
+        case Html(html=markup):
+            return markup
+        case Details(summary, blocks):
+            inner = "\n".join(map(_html, blocks))
+            return f"<details><summary>{html.escape(summary)}</summary>\n{inner}\n</details>"
         case Figure(svg=svg, caption=caption):
-            return f"<figure>{svg}<figcaption>{html.escape(caption)}</figcaption></figure>"
-        case Table(header, rows, best):
-            head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
-            body = "".join(
-                "<tr>"
-                + "".join(
-                    f"<td{' class=best' if (i, j) in best else ''}>{html.escape(cell)}</td>"
-                    for j, cell in enumerate(row)
-                )
-                + "</tr>"
-                for i, row in enumerate(rows)
-            )
+            # As an image of its own a drawing can't share identifiers with another.
+            data = base64.b64encode(svg.encode("utf8")).decode("ascii")
+            text = html.escape(caption)
             return (
-                f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
-                f"<tbody>{body}</tbody></table></div>"
+                f'<figure><div class="scroll" tabindex="0" role="group" aria-label="Drawing">'
+                f'<img src="data:image/svg+xml;base64,{data}" alt="{text}"></div>'
+                f"<figcaption>{text}</figcaption></figure>"
             )
+        case Table():
+            return _html_table(block)
 
 
-_STYLE = """
-body { font: 16px/1.55 system-ui, sans-serif; color: #1c2733; background: #fff; margin: 0; }
-main { max-width: 60rem; margin: 0 auto; padding: 1.5rem; }
-h1 { font-size: 1.8rem; line-height: 1.2; } h2 { margin-top: 2.2rem; font-size: 1.3rem; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .35rem .8rem; text-align: right; border-bottom: 1px solid #dde3ea; }
-th:first-child, td:first-child { text-align: left; }
-thead th { border-bottom: 2px solid #8b98a7; }
-td.best { font-weight: 700; background: #e8f5ec; }
-figure { margin: 1.5rem 0; } figure svg { max-width: 100%; height: auto; }
-figcaption { color: #5b6875; font-size: .9rem; }
-code { background: #f2f4f7; padding: .1em .3em; border-radius: 3px; overflow-wrap: anywhere; }
-"""
+def _html_table(table: Table) -> str:
+    def kind(i: int, j: int) -> str:
+        names = ["text"] * (j in table.text_columns) + ["best"] * ((i, j) in table.best)
+        return f' class="{" ".join(names)}"' if names else ""
+
+    head = "".join(
+        f'<th scope="col"{kind(-1, j)}>{html.escape(cell)}</th>'
+        for j, cell in enumerate(table.header)
+    )
+    body = "".join(
+        f'<tr><th scope="row" class="text">{html.escape(name)}</th>'
+        + "".join(f"<td{kind(i, j)}>{html.escape(c)}</td>" for j, c in enumerate(cells, 1))
+        + "</tr>\n"
+        for i, (name, *cells) in enumerate(table.rows)
+    )
+    return (
+        f'<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>"
+    )

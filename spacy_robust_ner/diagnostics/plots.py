@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors
 from .page import Figure
-from .report import Comparison, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-# Okabe and Ito's palette, which stays distinct for colour-blind readers.
-_COLOURS = ("#000000", "#999999", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+# Okabe and Ito's palette, which stays distinct for colour-blind readers; its yellow is too pale.
+COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
 _MARKERS = "osD^vP*X"
+_DASHES = ("-", "--", ":", "-.")
 
 
 def new_canvas(width: float = 7.5, height: float = 4.2) -> tuple[Canvas, Axes]:
@@ -23,16 +26,71 @@ def new_canvas(width: float = 7.5, height: float = 4.2) -> tuple[Canvas, Axes]:
 
     RETURNS (Tuple[Canvas, Axes]): The drawing and its axes.
     """
+    canvas, (axes,) = new_panels(1, width=width, height=height)
+    return canvas, axes
+
+
+def new_panels(
+    count: int, *, columns: int = 3, width: float | None = None, height: float | None = None
+) -> tuple[Canvas, list[Axes]]:
+    """Make an empty drawing of several panels that share their axes.
+
+    count (int): How many panels.
+    columns (int): How many of them in a row.
+    width (Optional[float]): Inches; by the number of panels if not given.
+    height (Optional[float]): Inches; by the number of panels if not given.
+    RETURNS (Tuple[Canvas, List[Axes]]): The drawing and its panels.
+    """
     try:
         from matplotlib.figure import Figure as Canvas
     except ImportError as error:
         raise ImportError(Errors.R205) from error
-    canvas = Canvas(figsize=(width, height), layout="constrained")
-    axes = canvas.subplots()
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color="#dde3ea")
-    axes.set_axisbelow(True)
-    return canvas, axes
+    columns = min(count, columns)
+    rows = math.ceil(count / columns)
+    size = (width or 2.2 + 3.1 * columns, height or 0.7 + 2.9 * rows)
+    canvas = Canvas(figsize=size, layout="constrained")
+    grid = canvas.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    panels = list(grid.flat)
+    for extra in panels[count:]:
+        extra.set_visible(False)
+    # A panel above an empty place has no other that shows its axis.
+    for axes in panels[max(0, count - columns) : count]:
+        axes.tick_params(labelbottom=True)
+    for axes in panels[:count]:
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", color="#dde3ea")
+        axes.set_axisbelow(True)
+    return canvas, panels[:count]
+
+
+def line_style(number: int) -> dict[str, Any]:
+    """RETURNS (Dict[str, Any]): Colour, marker and dashes of the lines of a drawing, by number:
+    no two of the first 32 are alike, and neighbours differ in more than the colour.
+    """
+    return {
+        "color": COLOURS[number % len(COLOURS)],
+        "marker": _MARKERS[number % len(_MARKERS)],
+        "linestyle": _DASHES[number // len(COLOURS) % len(_DASHES)],
+        "markersize": 5,
+        "linewidth": 1.5,
+    }
+
+
+def legend_beside(canvas: Canvas, panels: Sequence[Axes], *, title: str = "") -> None:
+    """Put one legend for all panels to their right, or below if there is little to say."""
+    entries: dict[str, Any] = {}
+    for axes in panels:
+        handles, labels = axes.get_legend_handles_labels()
+        entries.update(zip(labels, handles, strict=True))
+    if entries:
+        canvas.legend(
+            list(entries.values()),
+            list(entries),
+            loc="outside right upper",
+            frameon=False,
+            title=title or None,
+            fontsize=9,
+        )
 
 
 def as_figure(canvas: Canvas, *, name: str, caption: str) -> Figure:
@@ -43,44 +101,21 @@ def as_figure(canvas: Canvas, *, name: str, caption: str) -> Figure:
     caption (str): What it shows.
     RETURNS (Figure): The drawing as SVG and PNG.
     """
+    from matplotlib import rc_context
+
     svg, png = io.StringIO(), io.BytesIO()
-    canvas.savefig(svg, format="svg", metadata={"Date": None})
+    # Without a fixed salt two drawings of the same figures would differ.
+    with rc_context({"svg.hashsalt": name}):
+        canvas.savefig(svg, format="svg", metadata={"Date": None})
     canvas.savefig(png, format="png", dpi=150)
-    drawing = svg.getvalue()
-    # An inline drawing starts at its <svg> element; what stands before is for files of its own.
-    return Figure(name, drawing[drawing.index("<svg") :], png.getvalue(), caption)
+    return Figure(name, svg.getvalue(), png.getvalue(), caption)
 
 
-def f1_by_masking(comparison: Comparison) -> Figure:
-    """Draw how F1 falls as more entities lose their labels, one line a method.
+def save_drawing(canvas: Canvas, path: Path) -> None:
+    """Write a drawing.
 
-    comparison (Comparison): The results of an experiment.
-    RETURNS (Figure): The drawing.
+    canvas (Canvas): The drawing.
+    path (Path): The file; its ending says the format.
     """
-    canvas, axes = new_canvas()
-    for i, row in enumerate(comparison.rows):
-        points = [
-            (100 * comparison.masked[column], score)
-            for column in comparison.columns
-            if (score := comparison.score(row, column, percent("f1"))) is not None
-        ]
-        axes.errorbar(
-            [x for x, _ in points],
-            [score.mean for _, score in points],
-            yerr=[score.sd for _, score in points],
-            label=row,
-            color=_COLOURS[i % len(_COLOURS)],
-            marker=_MARKERS[i % len(_MARKERS)],
-            linestyle="--" if row.startswith("spaCy") else "-",
-            capsize=3,
-        )
-    axes.set_xlabel("entities without a label in the training data (%)")
-    axes.set_ylabel("test F1")
-    axes.set_xticks(sorted({100 * share for share in comparison.masked.values()}))
-    axes.set_ylim(bottom=0)
-    axes.legend(loc="lower left", frameon=False)
-    return as_figure(
-        canvas,
-        name="f1_by_masking",
-        caption="Test F1 by the share of entities that have lost their label in the training data",
-    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    canvas.savefig(path, dpi=150)

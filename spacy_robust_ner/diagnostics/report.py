@@ -1,238 +1,264 @@
 """From the results of an experiment to a page that people want to look at."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from statistics import mean, stdev
-from typing import Any
+from collections.abc import Sequence
 
-from .page import Figure, Heading, Page, Paragraph, Table
+from .bootstrap import CONFIDENCE, RESAMPLES
+from .comparison import Section, percent, recovered_share
+from .error_browser import error_browser
+from .error_types import KINDS
+from .page import Block, Details, Heading, Page, Paragraph
+from .report_tables import (
+    calibration_table,
+    cost_table,
+    difference_table,
+    error_table,
+    label_table,
+    naive_names,
+    precision_recall_table,
+    published_table,
+    score_table,
+)
+from .result_plots import (
+    f1_by_epoch,
+    f1_by_masking,
+    f1_by_method,
+    reliability_curves,
+    sensitivity_plot,
+)
+from .results import Masking, Run, Split
+from .section_figures import Analyses, SectionFigures, measure_section
+from .sensitivity import find_sensitivities
 
-Result = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Score:
-    """A figure over the seeds of one setting.
-
-    mean (float): The mean.
-    sd (float): The standard deviation; 0 for a single seed.
-    seeds (int): How many runs it stands for.
-    """
-
-    mean: float
-    sd: float
-    seeds: int
-
-    def __str__(self) -> str:
-        spread = f" ± {self.sd:.1f}" if self.seeds > 1 else ""
-        return f"{self.mean:.1f}{spread}"
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Results arranged by row (method and encoder) and column (training corpus).
-
-    rows (List[str]): The rows' titles, in the order of the experiment.
-    columns (List[str]): The training corpora, from clean to most masked.
-    masked (Dict[str, float]): The share of masked entities of each column.
-    cells (Dict[Tuple[str, str], List[Result]]): The runs of each setting, one a seed.
-    """
-
-    rows: list[str]
-    columns: list[str]
-    masked: dict[str, float]
-    cells: dict[tuple[str, str], list[Result]]
-
-    def score(
-        self, row: str, column: str, figure: Callable[[Result], float | None]
-    ) -> Score | None:
-        """RETURNS (Optional[Score]): A figure of a setting, or None if it has no runs."""
-        runs = (figure(result) for result in self.cells.get((row, column), []))
-        values = [value for value in runs if value is not None]
-        if not values:
-            return None
-        return Score(mean(values), stdev(values) if len(values) > 1 else 0.0, len(values))
+_SPLITS: dict[Split, str] = {"test": "Test text:", "train": "Training text:"}
 
 
-def percent(name: str) -> Callable[[Result], float]:
-    """RETURNS (Callable): Reads a test figure of a result as a percentage."""
-    return lambda result: 100 * result["test"][name]
-
-
-def compare(results: Sequence[Result], methods: Sequence[str] = ()) -> Comparison:
-    """Arrange results for tables and plots.
-
-    results (Sequence[Result]): What read_results gives.
-    methods (Sequence[str]): The order of the methods' names; others follow.
-    RETURNS (Comparison): The arranged results.
-    """
-    order = {name: i for i, name in enumerate(methods)}
-    ordered = sorted(results, key=lambda r: (order.get(r["method"], len(order)), r["encoder"]))
-    several_encoders = len({result["encoder"] for result in results}) > 1
-    cells: dict[tuple[str, str], list[Result]] = {}
-    rows: dict[str, None] = {}
-    for result in ordered:
-        row = f"{result['title']} ({result['encoder']})" if several_encoders else result["title"]
-        rows[row] = None
-        cells.setdefault((row, result["corpus"]), []).append(result)
-    masked = {result["corpus"]: result["masked"] for result in results}
-    return Comparison(list(rows), sorted(masked, key=lambda c: (masked[c], c)), masked, cells)
-
-
-def build_report(title: str, comparison: Comparison, figures: Sequence[Figure] = ()) -> Page:
+def build_report(
+    title: str,
+    sections: Sequence[Section],
+    analyses: Analyses,
+    *,
+    unfinished: Sequence[str] = (),
+    plots: bool = True,
+    seed: int = 0,
+) -> Page:
     """Write the report of an experiment.
 
     title (str): The headline.
-    comparison (Comparison): The results.
-    figures (Sequence[Figure]): Drawings of the results, if there are any.
+    sections (Sequence[Section]): The runs.
+    analyses (Analyses): The predictions of those runs that kept them.
+    unfinished (Sequence[str]): Names of runs that the experiment asks for and that are missing.
+    plots (bool): Whether to draw, which needs matplotlib.
+    seed (int): The seed of the bootstrap.
     RETURNS (Page): The page.
     """
-    runs = [result for cell in comparison.cells.values() for result in cell]
-    seeds = sorted({result["seed"] for result in runs})
+    runs = [run for section in sections for own in section.cells.values() for run in own]
     page = Page(title)
-    page.add(
-        Paragraph(
-            f"{len(runs)} training runs: {len(comparison.rows)} methods on "
-            f"{len(comparison.columns)} versions of the same training data, "
-            f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}. In a masked "
-            "version, that share of the entities has lost its label and looks like ordinary text. "
-            "Every run keeps the checkpoint that is best on the development data; all figures are "
-            f"exact-span scores on {runs[0]['test']['documents']} fully annotated test documents."
-        ),
-        Paragraph(_finding(comparison)),
-        Heading("F1 by share of masked entities"),
-        *figures,
-        _score_table(comparison, percent("f1")),
-        Heading("Precision and recall"),
+    page.add(_introduction(runs, sections))
+    if unfinished:
+        page.add(_unfinished(unfinished))
+    for section in sections:
+        page.add(*_section(section, measure_section(section, analyses, seed=seed), plots))
+    browser = error_browser(sections, analyses)
+    if browser is not None:
+        page.add(Heading("Errors to look at"), browser)
+    page.add(Heading("How to repeat"), _versions(runs))
+    return page
+
+
+def _introduction(runs: Sequence[Run], sections: Sequence[Section]) -> Paragraph:
+    seeds = sorted({run.result["seed"] for run in runs})
+    rows = {row.variant for section in sections for row in section.rows}
+    names = ", ".join(dict.fromkeys(section.dataset for section in sections))
+    return Paragraph(
+        f"{_count(len(runs), 'training run')}: {_count(len(rows), 'method')} on {names}; "
+        f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))}. Where a share of "
+        "the entities is masked, they have lost their label in the training data and look like "
+        "ordinary text. Every run keeps the checkpoint that is best on the development data; "
+        "figures are exact-span scores on fully annotated test data in percent, with the standard "
+        "deviation over seeds where there are several."
+    )
+
+
+def _unfinished(names: Sequence[str]) -> Block:
+    text = f"{_count(len(names), 'run')} of the experiment failed or did not run yet"
+    return Details(text, [Paragraph(", ".join(f"`{name}`" for name in names))])
+
+
+def _section(section: Section, figures: SectionFigures, plots: bool) -> list[Block]:
+    return [
+        Heading(section.title),
+        Paragraph(_finding(section)),
+        *_scores(section, plots),
+        *_differences(section, figures),
+        Heading("Precision and recall", 3),
         Paragraph(
             "Each cell is precision / recall. What a model learned to overlook is missing in its "
             "recall."
         ),
-        _precision_recall_table(comparison),
-        Heading("F1 by label"),
-        *_label_tables(comparison),
-        Heading("Cost"),
-        _cost_table(comparison),
-        Heading("How to repeat"),
-        _versions(runs),
-    )
-    return page
+        precision_recall_table(section),
+        *_recovery(section),
+        *_sensitivity(section, plots),
+        *_training(section, plots),
+        *_reliability(section, figures, plots),
+        *_by_label(section),
+        *_errors(section, figures),
+        *_published(section),
+        Heading("Cost", 3),
+        cost_table(section),
+        Paragraph(_machine(section)),
+    ]
 
 
-def _column_title(comparison: Comparison, column: str) -> str:
-    share = comparison.masked[column]
-    return "all labels" if share == 0 else f"{100 * share:.0f}% masked"
+def _scores(section: Section, plots: bool) -> list[Block]:
+    blocks: list[Block] = [Heading("F1", 3)]
+    if plots:
+        draw = f1_by_masking if len({c.rate for c in section.columns}) > 1 else f1_by_method
+        blocks.append(draw(section))
+    return [*blocks, score_table(section, percent("f1"))]
 
 
-def _header(comparison: Comparison) -> list[str]:
-    return ["method", *(_column_title(comparison, column) for column in comparison.columns)]
+def _differences(section: Section, figures: SectionFigures) -> list[Block]:
+    if not figures.differences:
+        return []
+    return [
+        Heading("Difference to the naive model", 3),
+        Paragraph(
+            "The naive model trusts every unlabeled token or span. Each method is compared with "
+            f"that of its own kind ({', '.join(naive_names(figures))}): the difference of F1 over "
+            f"all seeds together, and the interval that holds {CONFIDENCE:.0%} of {RESAMPLES:,} "
+            "paired bootstrap resamples of the test documents. ▲ and ▼ mark intervals without "
+            "zero. The interval is about the choice of test documents, not about seeds. A dash "
+            "stands where runs are missing, or kept no predictions, or have other test documents."
+        ),
+        difference_table(section, figures),
+    ]
 
 
-def _finding(comparison: Comparison) -> str:
-    f1 = percent("f1")
-    worst = comparison.columns[-1]
-    scored = {row: score for row in comparison.rows if (score := comparison.score(row, worst, f1))}
+def _recovery(section: Section) -> list[Block]:
+    if not any(recovered_share(run.result) for own in section.cells.values() for run in own):
+        return []
+    return [
+        Heading("Masked entities that are found again", 3),
+        Paragraph(
+            "The share of the masked entities of the training text that the trained pipeline "
+            "finds there, though their labels were hidden from it."
+        ),
+        score_table(section, recovered_share),
+    ]
+
+
+def _sensitivity(section: Section, plots: bool) -> list[Block]:
+    found = find_sensitivities(section) if plots else []
+    if not found:
+        return []
+    drawings = [sensitivity_plot(section, sensitivity) for sensitivity in found]
+    return [Heading("Settings", 3), *drawings]
+
+
+def _training(section: Section, plots: bool) -> list[Block]:
+    figure = f1_by_epoch(section) if plots else None
+    return [] if figure is None else [Heading("The course of training", 3), figure]
+
+
+def _reliability(section: Section, figures: SectionFigures, plots: bool) -> list[Block]:
+    if not figures.reliability:
+        return []
+    figure = reliability_curves(section, figures.reliability) if plots else None
+    return [
+        Heading("Can the probabilities be trusted?", 3),
+        *([] if figure is None else [figure]),
+        Paragraph(
+            "Expected calibration error in percent: the mean distance between the probability of "
+            "predicted entities and their precision. Less is better; components without "
+            "probabilities have none."
+        ),
+        calibration_table(section, figures),
+    ]
+
+
+def _by_label(section: Section) -> list[Block]:
+    return [
+        Heading("F1 by label", 3),
+        *(
+            Details(section.column_title(column), [label_table(section, column)])
+            for column in section.columns
+        ),
+    ]
+
+
+def _errors(section: Section, figures: SectionFigures) -> list[Block]:
+    def tables(column: Masking) -> list[Block]:
+        blocks: list[Block] = []
+        for split, text in _SPLITS.items():
+            kinds = [kind for kind in KINDS if split == "train" or "recovered" not in kind]
+            table = error_table(section, figures, column, split, kinds)
+            if table.rows:
+                blocks += [Paragraph(text), table]
+        return blocks
+
+    filled = {column: own for column in section.columns if (own := tables(column))}
+    if not filled:
+        return []
+    return [
+        Heading("Kinds of errors", 3),
+        Paragraph("How many entities a run has of each kind."),
+        *(Details(section.column_title(column), own) for column, own in filled.items()),
+    ]
+
+
+def _published(section: Section) -> list[Block]:
+    table = published_table(section)
+    if table is None:
+        return []
+    return [
+        Heading("Beside published figures", 3),
+        Paragraph(
+            "Publications that report the same method on the same data with the same masking. "
+            "Their encoders differ, which often matters more than the method."
+        ),
+        table,
+    ]
+
+
+def _finding(section: Section) -> str:
+    worst = section.columns[-1]
+    scored = {
+        row.title: score
+        for row in section.rows
+        if (score := section.score(row, worst, percent("f1"))) is not None
+    }
     if len(scored) < 2:
         return "There are too few finished runs for a comparison."
-    best, last = (
-        max(scored, key=lambda r: scored[r].mean),
-        min(scored, key=lambda r: scored[r].mean),
-    )
+    last, *_, best = sorted(scored, key=lambda title: scored[title].mean)
     return (
-        f"With {_column_title(comparison, worst)}, {best} reaches F1 {scored[best]} and {last} "
+        f"With {section.column_title(worst)}, {best} reaches F1 {scored[best]} and {last} "
         f"{scored[last]}."
     )
 
 
-def _score_table(comparison: Comparison, figure: Callable[[Result], float | None]) -> Table:
-    scores = [
-        [comparison.score(row, column, figure) for column in comparison.columns]
-        for row in comparison.rows
-    ]
-    best = set()
-    for j in range(len(comparison.columns)):
-        ranked = [(score.mean, i) for i, row in enumerate(scores) if (score := row[j]) is not None]
-        if len(ranked) > 1:
-            best.add((max(ranked)[1], j + 1))
-    rows = [
-        [title, *("–" if score is None else str(score) for score in row)]
-        for title, row in zip(comparison.rows, scores, strict=True)
-    ]
-    return Table(_header(comparison), rows, frozenset(best))
-
-
-def _precision_recall_table(comparison: Comparison) -> Table:
-    rows = []
-    for row in comparison.rows:
-        cells = []
-        for column in comparison.columns:
-            precision = comparison.score(row, column, percent("precision"))
-            recall = comparison.score(row, column, percent("recall"))
-            cells.append("–" if precision is None or recall is None else f"{precision} / {recall}")
-        rows.append([row, *cells])
-    return Table(_header(comparison), rows)
-
-
-def _label_tables(comparison: Comparison) -> list[Heading | Paragraph | Table]:
-    labels = sorted(
-        {
-            label
-            for runs in comparison.cells.values()
-            for result in runs
-            for label, figures in result["test"]["per_label"].items()
-            if figures["gold"]
-        }
+def _machine(section: Section) -> str:
+    results = [run.result for own in section.cells.values() for run in own]
+    threads = sorted({int(result["threads"]) for result in results if result.get("threads")})
+    devices = sorted({str(result["device"]) for result in results if result.get("device")})
+    parts = [", ".join(devices) if devices else "device unknown"]
+    if threads:
+        counts = ", ".join(map(str, threads))
+        parts.append(f"{counts} CPU {'thread' if threads == [1] else 'threads'} a run")
+    return (
+        f"On {'; '.join(parts)}. Means over runs; 'against naive' is the time of training by that "
+        "of the naive model of the same kind."
     )
 
-    def label_f1(label: str) -> Callable[[Result], float | None]:
-        def read(result: Result) -> float | None:
-            figures = result["test"]["per_label"].get(label)
-            return None if figures is None else 100 * figures["f1"]
 
-        return read
-
-    blocks: list[Heading | Paragraph | Table] = []
-    for column in comparison.columns:
-        rows = []
-        for row in comparison.rows:
-            scores = (comparison.score(row, column, label_f1(label)) for label in labels)
-            rows.append([row, *("–" if score is None else str(score) for score in scores)])
-        blocks += [
-            Paragraph(f"Trained with {_column_title(comparison, column)}:"),
-            Table(["method", *labels], rows),
-        ]
-    return blocks
-
-
-def _cost_table(comparison: Comparison) -> Table:
-    def mean_over_runs(row: str, read: Callable[[Result], float | None]) -> str:
-        values = [
-            value
-            for column in comparison.columns
-            for result in comparison.cells.get((row, column), [])
-            if (value := read(result)) is not None
-        ]
-        return f"{mean(values):,.0f}" if values else "–"
-
-    rows = [
-        [
-            row,
-            mean_over_runs(row, lambda r: r["training_seconds"]),
-            mean_over_runs(row, lambda r: r["peak_bytes"] and r["peak_bytes"] / 2**20),
-            mean_over_runs(row, lambda r: r["test"]["tokens_per_second"]),
-        ]
-        for row in comparison.rows
-    ]
-    header = ["method", "training (s)", "peak memory (MiB)", "inference (tokens/s)"]
-    return Table(header, rows)
-
-
-def _versions(runs: Sequence[Result]) -> Paragraph:
-    versions = runs[0]["fingerprint"]["versions"]
+def _versions(runs: Sequence[Run]) -> Paragraph:
+    versions = runs[0].result.get("fingerprint", {}).get("versions", {})
     named = ", ".join(f"{package} {number}" for package, number in versions.items())
-    threads = runs[0]["threads"]
     return Paragraph(
-        f"Versions: {named}; {threads} CPU {'thread' if threads == 1 else 'threads'} a run. Each "
-        "run's directory holds its log, its best pipeline, and `result.json` with hashes of its "
-        "config and corpora."
+        f"Versions: {named or 'unknown'}. Each run's directory holds its log, its predictions and "
+        "`result.json` with hashes of its config and corpora; `results.jsonl` has all results in "
+        "one file."
     )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
