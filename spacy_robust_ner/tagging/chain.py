@@ -112,19 +112,23 @@ def run_messages(
     totals = emissions.new_empty(longest, 2, 1, n_docs, 1)
     step_potentials = _both_ways(potentials, mirrored)
     step_direction = None if direction is None else _both_ways(direction.to(dtype), mirrored)
-    rows = (2, n_parts * n_docs, n_tags)
-    for i in range(longest):
-        here, past = through[i], before[i]
+    # Small batches spend their time on taking views, so all are taken before the loop.
+    rows = (longest, 2, n_parts * n_docs, n_tags)
+    before_rows, through_rows = before.view(rows).unbind(), through.view(rows).unbind()
+    values, slopes = through[:, :, :1].unbind(), through[:, :, 1:].unbind()
+    scales = totals.unbind()
+    steps = zip(before.unbind(), through.unbind(), step_potentials.unbind(), strict=True)
+    for i, (past, here, potential) in enumerate(steps):
         if i:
-            torch.bmm(through[i - 1].view(rows), matrices, out=past.view(rows))
+            torch.bmm(through_rows[i - 1], matrices, out=before_rows[i])
             if skips is not None:
-                unscored = torch.bmm(through[i - 1].view(rows), free_matrices).view_as(past)
+                unscored = torch.bmm(through_rows[i - 1], free_matrices).view_as(past)
                 torch.where(skips[i], unscored, past, out=past)
-        torch.mul(past, step_potentials[i], out=here)
+        torch.mul(past, potential, out=here)
         if step_direction is not None:
-            here[:, 1:].addcmul_(here[:, :1], step_direction[i])
-        torch.sum(here[:, :1], dim=3, keepdim=True, out=totals[i])
-        here.div_(totals[i].clamp_(min=tiny))
+            slopes[i].addcmul_(values[i], step_direction[i])
+        torch.sum(values[i], dim=3, keepdim=True, out=scales[i])
+        here.div_(scales[i].clamp_(min=tiny))
 
     left, right = through.unbind(1)
     through_left, through_right = left.permute(1, 2, 0, 3), right.permute(1, 2, 0, 3)
