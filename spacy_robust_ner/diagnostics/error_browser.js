@@ -11,6 +11,7 @@
     recovered: "★ recovered",
     "not recovered": "✗ not recovered",
   };
+  const RIGHT_TO_LEFT = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}]/u;
   const data = JSON.parse(document.getElementById("error-data").textContent);
   const form = document.getElementById("error-filters");
   const list = document.getElementById("error-list");
@@ -94,7 +95,7 @@
         const line = element("div", "line");
         line.append(element("span", "side", name));
         const words = element("div", "words");
-        words.dir = "auto";
+        words.dir = direction(tokens);
         if (lang) words.lang = lang;
         if (before) words.append("… ");
         let place = 0;
@@ -110,6 +111,12 @@
       });
     });
     return item;
+  }
+
+  // That of the first letter. The browser's own choice would heed the labels as well.
+  function direction(tokens) {
+    const letter = /\p{L}/u.exec(tokens.join(""));
+    return letter && RIGHT_TO_LEFT.test(letter[0]) ? "rtl" : "ltr";
   }
 
   // Entities that overlap can't stand in one line: each goes into the first that has room.

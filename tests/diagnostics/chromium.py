@@ -1,6 +1,7 @@
 """Drives a headless Chromium through its debugging pipe, with nothing but the standard library."""
 
 import base64
+import fcntl
 import json
 import os
 import select
@@ -51,18 +52,21 @@ class Browser:
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         read_commands, self._commands = os.pipe()
         self._messages, write_messages = os.pipe()
-        # Chromium reads from descriptor 3 and writes to 4; the shell puts the pipes there.
-        redirect = f'exec "$0" "$@" 3<&{read_commands} 4>&{write_messages}'
-        flags = [*FLAGS, f"--user-data-dir={self._folder.name}", "about:blank"]
+        # Copies beyond 4, so that neither is in the way of the other.
+        pipes = [
+            fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in (read_commands, write_messages)
+        ]
         self._process = subprocess.Popen(
-            ["sh", "-c", redirect, program, *flags],
-            pass_fds=(read_commands, write_messages),
+            [program, *FLAGS, f"--user-data-dir={self._folder.name}", "about:blank"],
+            # Chromium reads from descriptor 3 and writes to 4.
+            preexec_fn=lambda: [os.dup2(end, place) for place, end in enumerate(pipes, 3)],
+            close_fds=False,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        os.close(read_commands)
-        os.close(write_messages)
+        for end in (read_commands, write_messages, *pipes):
+            os.close(end)
         targets = self._call("Target.getTargets", session=None)["targetInfos"]
         page = next(target for target in targets if target["type"] == "page")
         attached = self._call(
