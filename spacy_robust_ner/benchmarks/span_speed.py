@@ -8,17 +8,14 @@ from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.util import load_model_from_config
-from thinc.api import Adam, fix_random_seed
 
-from ..recipes import make_config
-from .synthetic import as_examples, bare_copy, make_docs
+from .pipelines import make_pipeline, process, train_briefly
+from .synthetic import make_docs
 from .timing import cpu_seconds
 
 OURS, RIVALS = "robust_span_ner", ("ner", "spancat_singlelabel")
 _RECIPES = {OURS: "span-ns", "ner": "ner", "spancat_singlelabel": "spancat"}
 _SPANS_KEY = "sc"
-_LEARN_RATE = 2e-3
 
 
 @dataclass(frozen=True)
@@ -60,13 +57,10 @@ def measure_inference(
         component: _make_pipeline(component, encoder, max_width=max_width, steps=train_steps)
         for component in (OURS, *RIVALS)
     }
-    seconds = cpu_seconds(
-        {
-            component: partial(_process, nlp, documents, length)
-            for component, nlp in pipelines.items()
-        },
-        repetitions=repetitions,
-    )
+    jobs = {
+        component: partial(_process, nlp, documents, length) for component, nlp in pipelines.items()
+    }
+    seconds = cpu_seconds(jobs, repetitions=repetitions)
     return [
         InferenceSpeed(
             component,
@@ -84,33 +78,21 @@ def ratios(speeds: Sequence[InferenceSpeed]) -> dict[str, float]:
 
 
 def _make_pipeline(component: str, encoder: Path, *, max_width: int, steps: int) -> Language:
-    config = make_config(_RECIPES[component], "trf")
-    transformer = config["components"]["transformer"]["model"]
-    transformer.update({"name": str(encoder), "mixed_precision": False})
-    settings: dict[str, Any] = config["components"][component]
-    if component == OURS:
-        settings["model"]["max_width"] = max_width
-        settings["head_learn_rate_scale"] = 1.0
-    elif component == "spancat_singlelabel":
-        settings["suggester"]["max_size"] = max_width
-    config["system"]["gpu_allocator"] = None
-    fix_random_seed(0)
-    nlp = load_model_from_config(config.interpolate(), auto_fill=True)
-    train = make_docs(nlp.vocab, count=16 * max(1, steps), length=15, seed=1)
-    examples = as_examples(train, spans_key=_SPANS_KEY)
-    nlp.initialize(lambda: examples)
-    # A few steps would ruin a transformer with random weights rather than train it.
-    frozen = ["transformer"]
-    optimizer = Adam(_LEARN_RATE)
-    for step in range(steps):
-        batch = examples[16 * step : 16 * (step + 1)]
-        nlp.update(batch, sgd=optimizer, exclude=frozen, annotates=frozen)
+    def change(components: dict[str, Any]) -> None:
+        settings = components[component]
+        if component == OURS:
+            settings["model"]["max_width"] = max_width
+            settings["head_learn_rate_scale"] = 1.0
+        elif component == "spancat_singlelabel":
+            settings["suggester"]["max_size"] = max_width
+
+    nlp = make_pipeline(_RECIPES[component], encoder, change=change)
+    train_briefly(nlp, steps=steps, spans_key=_SPANS_KEY)
     return nlp
 
 
 def _process(nlp: Language, documents: int, length: int) -> list[Doc]:
-    docs = make_docs(nlp.vocab, count=documents, length=length)
-    return list(nlp.pipe(bare_copy(doc) for doc in docs))
+    return process(nlp, make_docs(nlp.vocab, count=documents, length=length))
 
 
 def _count(doc: Doc) -> int:

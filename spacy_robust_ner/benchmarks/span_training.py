@@ -15,6 +15,7 @@ from torch import nn
 
 from ..pipeline.span_ner import RobustSpanNER
 from ..recipes import make_config
+from .pipelines import loss_step
 from .synthetic import as_examples, make_docs
 from .timing import cpu_seconds
 
@@ -99,12 +100,7 @@ def _component_step(
     vectors = [
         cast(Floats2d, rng.standard_normal((length, width), dtype=np.float32)) for _ in examples
     ]
-
-    def step() -> None:
-        component.get_loss(examples, vectors)
-        component.head.zero_grad()
-
-    return step
+    return loss_step(component, examples, vectors)
 
 
 def make_component(
