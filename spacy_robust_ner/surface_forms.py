@@ -3,7 +3,7 @@ cheapest sign of missing labels, and a measure of how many are missing. Memory g
 of labeled strings only."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -54,9 +54,13 @@ class SurfaceForm:
 
 class SurfaceForms:
     """Collects the labeled strings in one pass over a corpus and looks for them among the O tokens
-    in another. Strings are compared token by token, with their case."""
+    in another. Strings are compared token by token.
 
-    def __init__(self) -> None:
+    fold_case (bool): Whether upper and lower case are the same.
+    """
+
+    def __init__(self, *, fold_case: bool = False) -> None:
+        self.fold_case = fold_case
         self._forms: dict[Form, SurfaceForm] = {}
         self._lengths: dict[str, list[int]] = {}
 
@@ -64,10 +68,18 @@ class SurfaceForms:
         """RETURNS (int): The number of labeled strings."""
         return len(self._forms)
 
+    def items(self) -> Iterable[tuple[Form, SurfaceForm]]:
+        """RETURNS (Iterable[Tuple[Form, SurfaceForm]]): Words and counts of the labeled strings."""
+        return self._forms.items()
+
+    def words(self, tokens: Doc | Span) -> Form:
+        """RETURNS (Form): The words of a document or span as they are compared."""
+        return tuple(t.text.casefold() if self.fold_case else t.text for t in tokens)
+
     def collect(self, doc: Doc) -> None:
         """doc (Doc): A document of the first pass."""
         for ent in doc.ents:
-            form = tuple(token.text for token in ent)
+            form = self.words(ent)
             found = self._forms.get(form)
             if found is None:
                 found = self._forms[form] = SurfaceForm(ent.text)
@@ -84,14 +96,14 @@ class SurfaceForms:
         doc (Doc): A document of the second pass.
         in_missing (bool): Tokens whose annotation is missing count like O.
         """
-        words = [token.text for token in doc]
+        words = self.words(doc)
         unlabeled = (_OUTSIDE_IOB, _MISSING_IOB) if in_missing else (_OUTSIDE_IOB,)
         is_outside = [token.ent_iob in unlabeled for token in doc]
         start = 0
         while start < len(words):
             width = self._match(words, is_outside, start)
             if width:
-                form = self._forms[tuple(words[start : start + width])]
+                form = self._forms[words[start : start + width]]
                 form.outside += 1
                 for part in self._parts(words[start : start + width]):
                     part.within_outside += 1
@@ -107,36 +119,37 @@ class SurfaceForms:
         found = [form for form in self._forms.values() if form.outside]
         return sorted(found, key=lambda form: (-form.suspicion, form.text))
 
-    def coverage(self) -> float | None:
+    def coverage(self, *, without: Collection[Form] = ()) -> float | None:
         """Estimate which share of the entities is labeled: given that a string is labeled in one
         place, how often is it in another, be it alone or within a longer entity? (A longer entity
         without its label looks like the string alone.) Where labels were left out at random, the
         estimate is unbiased but for strings that are entities in one place and ordinary words in
         another. Where a dictionary left out whole strings, it sees nothing of them.
 
+        without (Collection[Form]): Strings to leave out.
         RETURNS (Optional[float]): The share; None if no labeled string comes twice.
         """
-        forms = self._forms.values()
+        forms = [form for words, form in self._forms.items() if words not in without]
         labeled = sum(form.labeled * (form.labeled + form.within_labeled - 1) for form in forms)
         unlabeled = sum(form.labeled * (form.outside + form.within_outside) for form in forms)
         return labeled / (labeled + unlabeled) if labeled + unlabeled else None
 
-    def _parts(self, words: Sequence[str]) -> Iterator[SurfaceForm]:
+    def _parts(self, words: Form) -> Iterator[SurfaceForm]:
         start = 0
         while start < len(words):
             lengths = self._lengths.get(words[start], ())
             fitting = (n for n in lengths if start + n <= len(words) and n < len(words))
-            width = next((n for n in fitting if tuple(words[start : start + n]) in self._forms), 0)
+            width = next((n for n in fitting if words[start : start + n] in self._forms), 0)
             if width:
-                yield self._forms[tuple(words[start : start + width])]
+                yield self._forms[words[start : start + width]]
             start += width or 1
 
-    def _match(self, words: Sequence[str], is_outside: Sequence[bool], start: int) -> int:
+    def _match(self, words: Form, is_outside: Sequence[bool], start: int) -> int:
         if not is_outside[start]:
             return 0
         for width in self._lengths.get(words[start], ()):
             end = start + width
-            if tuple(words[start:end]) in self._forms and all(is_outside[start:end]):
+            if words[start:end] in self._forms and all(is_outside[start:end]):
                 return width
         return 0
 

@@ -8,12 +8,22 @@ import pytest
 import spacy_robust_ner
 
 PACKAGE = Path(spacy_robust_ner.__file__).parent
-BASE = {"errors", "types", "annotation", "tags", "candidates", "decoding", "surface_forms"}
+BASE = {
+    "errors",
+    "types",
+    "annotation",
+    "tags",
+    "candidates",
+    "decoding",
+    "surface_forms",
+    "label_study",
+}
 ALLOWED = {
     "errors": set(),
     "types": set(),
     "annotation": set(),
     "surface_forms": set(),
+    "label_study": {"surface_forms"},
     "tags": {"errors"},
     "candidates": {"errors", "types"},
     "decoding": {"errors", "types"},
@@ -25,7 +35,7 @@ ALLOWED = {
     "architectures": {"errors", "types", "span", "tagging"},
     "pipeline": BASE | {"span", "tagging", "architectures"},
     "recipes": {"errors"},
-    "corpus": {"errors", "annotation", "tags", "surface_forms"},
+    "corpus": {"errors", "annotation", "tags", "surface_forms", "label_study"},
     "sample": {"errors", "tags"},
     "diagnostics": BASE | {"corpus", "pipeline", "span", "tagging", "recipes"},
     "experiments": {"errors", "annotation", "corpus", "recipes", "diagnostics", "pipeline"},

@@ -12,7 +12,7 @@ from .span_training import TrainingCost, measure_training
 from .synthetic import require_transformers, write_encoder
 from .timing import one_thread
 
-METHODS = ("span-ns", "span-nsv", "top-neg", "nrces", "span-all", "span-ratio")
+METHODS = ("span-ns", "span-nsv", "top-neg", "nrces", "span-all", "span-ratio", "span-segments")
 PARTS = ("training", "inference", "memory")
 
 

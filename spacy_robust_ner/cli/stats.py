@@ -61,6 +61,7 @@ def stats_cli(
         _print_sparsity(stats)
         _print_overlaps(stats)
         _print_forms(stats, top)
+        _print_doubtful(stats, top)
         for what, path in [("Statistics", output), ("Drawing", plot)]:
             if path is not None:
                 msg.good(f"{what}: {path}")
@@ -149,10 +150,11 @@ def _print_forms(stats: CorpusStats, top: int) -> None:
         f"{len(stats.outside_forms):,} of {stats.surface_forms:,} labeled strings, "
         f"{stats.outside_mentions:,} times O."
     )
-    if stats.label_coverage is not None:
+    coverage = stats.findings.coverage
+    if coverage is not None:
         msg.text(
-            f"Judging by labeled strings that come again, {100 * stats.label_coverage:.0f}% of the "
-            "entities are labeled (whole strings that a dictionary lacks are not seen)."
+            f"Judging by labeled strings that come again, {100 * coverage:.0f}% of the entities "
+            "are labeled (whole strings that a dictionary lacks are not seen)."
         )
     rows = [
         [
@@ -172,6 +174,21 @@ def _print_forms(stats: CorpusStats, top: int) -> None:
             divider=True,
             max_col=_MAX_EXAMPLE_CHARS,
         )
+
+
+def _print_doubtful(stats: CorpusStats, top: int) -> None:
+    forms = stats.doubtful_forms
+    if not forms:
+        return
+    msg.divider("Labeled strings that are rather ordinary words (training)")
+    msg.text(
+        f"{sum(form.labeled for form in forms):,} labels of {len(forms):,} strings, most of whose "
+        "places, in upper or lower case, have none. `withdraw_doubtful = true` trains without them."
+    )
+    _table(
+        ["string", "labeled", "O"],
+        [[form.text, f"{form.labeled:,}", f"{form.outside:,}"] for form in forms[:top]],
+    )
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int = 1) -> None:

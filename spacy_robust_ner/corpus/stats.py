@@ -11,7 +11,8 @@ from typing import Any
 from spacy.tokens import Doc
 
 from ..annotation import stated_complete
-from ..surface_forms import SurfaceForm, SurfaceForms
+from ..label_study import LabelFindings, LabelStudy
+from ..surface_forms import SurfaceForm
 from .doc_stream import stream_docs
 from .overlap import Fingerprints, Overlap, find_overlap
 from .sparsity import Sparsity
@@ -111,19 +112,25 @@ class CorpusStats:
     overlaps (List[Overlap]): For each pair of parts.
     surface_forms (int): The labeled strings of the training part.
     outside_forms (List[SurfaceForm]): Those that are O elsewhere in it, the most suspicious first.
-    label_coverage (Optional[float]): Estimated share of its entities that are labeled.
+    findings (LabelFindings): Estimated share of its entities that are labeled, and doubtful labels.
     """
 
     parts: dict[str, PartStats]
     overlaps: list[Overlap]
     surface_forms: int
     outside_forms: list[SurfaceForm]
-    label_coverage: float | None
+    findings: LabelFindings
 
     @property
     def outside_mentions(self) -> int:
         """RETURNS (int): The O places of all labeled strings."""
         return sum(form.outside for form in self.outside_forms)
+
+    @property
+    def doubtful_forms(self) -> list[SurfaceForm]:
+        """RETURNS (List[SurfaceForm]): The labeled strings that are rather ordinary words, in
+        upper and lower case together, the most frequent first."""
+        return sorted(self.findings.doubtful.values(), key=lambda form: (-form.labeled, form.text))
 
     def as_dict(self, *, top: int | None = None) -> dict[str, Any]:
         """Make it JSON-serializable.
@@ -138,8 +145,9 @@ class CorpusStats:
                 "labeled": self.surface_forms,
                 "also_outside": len(self.outside_forms),
                 "outside_mentions": self.outside_mentions,
-                "label_coverage": self.label_coverage,
+                "label_coverage": self.findings.coverage,
                 "forms": [form.as_dict() for form in self.outside_forms[:top]],
+                "doubtful": [form.as_dict() for form in self.doubtful_forms[:top]],
             },
         }
 
@@ -164,19 +172,23 @@ def compute_stats(
     paths = {name: path for name, path in named.items() if path is not None}
     parts: dict[str, PartStats] = {}
     fingerprints: dict[str, Fingerprints] = {}
-    forms = SurfaceForms()
+    study = LabelStudy(in_missing=False)
     for name, path in paths.items():
         part, prints = parts[name], fingerprints[name] = PartStats(), Fingerprints()
         for doc in stream_docs(path, description=f"Counting {name}", show_progress=show_progress):
             part.add(doc)
             prints.add(doc)
             if name == TRAIN:
-                forms.collect(doc)
+                study.collect(doc)
         part.repeated_documents = prints.repeated()
     for doc in stream_docs(train, description="Searching", show_progress=show_progress):
-        forms.search(doc)
+        study.search(doc)
     return CorpusStats(
-        parts, _overlaps(fingerprints), len(forms), forms.outside(), forms.coverage()
+        parts,
+        _overlaps(fingerprints),
+        len(study.exact),
+        study.exact.outside(),
+        study.findings(),
     )
 
 

@@ -33,6 +33,7 @@ from ..span.samplers import (
     WeightedSampler,
 )
 from ..types import NegativeSampler
+from .evaluation import bare_copy
 from .missampling_report import DocumentSample, MissamplingReport, SamplerMissampling
 
 Ints = NDArray[np.int64]
@@ -191,8 +192,8 @@ class _PreparedBatch:
 
     def __init__(self, nlp: Language, pipe: RobustSpanNER, batch: Sequence[DocPair]) -> None:
         self.pipe = pipe
-        bare = [_bare_copy(pair.masked, nlp) for pair in batch]
-        docs = process_before(nlp, pipe.name, [_bare_copy(pair.masked, nlp) for pair in batch])
+        bare = [bare_copy(pair.masked, nlp) for pair in batch]
+        docs = process_before(nlp, pipe.name, [bare_copy(pair.masked, nlp) for pair in batch])
         self.table = CandidateTable([len(doc) for doc in docs], max_width=pipe.max_width)
         self.tokens = xp2torch(pipe.model.ops.flatten(pipe.model.predict(docs)))
         self.keys = [doc_key(doc) for doc in docs]
@@ -200,8 +201,7 @@ class _PreparedBatch:
             [Example(doc, pair.masked) for doc, pair in zip(bare, batch, strict=True)],
             self.table,
             columns={label: i for i, label in enumerate(pipe.labels, O_INDEX + 1)},
-            rejected_spans_key=pipe.rejected_spans_key,
-            default_complete=pipe.default_complete,
+            read_targets=pipe.read_targets,
             flat=pipe.flat,
         )
         in_pool = _in_pool(self.table, self.annotation)
@@ -259,14 +259,6 @@ def _in_pool(table: CandidateTable, annotation: BatchAnnotation) -> NDArray[np.b
     """RETURNS (NDArray): Which candidates could become negatives. Shape: (candidates,)."""
     spans = table.spans()
     return ~annotation.is_positive(spans) & ~annotation.is_unknown(spans)
-
-
-def _bare_copy(doc: Doc, nlp: Language) -> Doc:
-    return Doc(
-        nlp.vocab,
-        words=[token.text for token in doc],
-        spaces=None if doc.has_unknown_spaces else [bool(token.whitespace_) for token in doc],
-    )
 
 
 def _by_document(table: CandidateTable, rows: Ints) -> list[int]:

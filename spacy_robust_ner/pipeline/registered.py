@@ -19,7 +19,7 @@ from ..span.samplers import (
 )
 from ..span.segmentation_objective import SegmentationLikelihood
 from ..types import NegativeSampler, SpanLoss
-from .ratio_estimate import EstimatedRatio
+from .label_statistics import EstimatedRatio
 
 
 def make_all_sampler_v1() -> NegativeSampler:

@@ -18,7 +18,9 @@ from torch import Tensor, zeros_like
 from ..annotation import REJECTED_SPANS_KEY
 from ..decoding import Overlap, ScoredSpans
 from ..errors import Errors
+from .label_statistics import EstimatedRatio, count_annotation, estimate_ratio, report_doubtful
 from .progress import TrainingProgress
+from .targets import TargetReader
 from .writing import write_entities, write_spans
 
 O_INDEX = 0
@@ -52,6 +54,8 @@ class RobustPipe(TrainablePipe):
     spans_overlap (str): Overlaps in the span group: "flat", "nested" or "all".
     rejected_spans_key (str): Span group of the training data with rejected spans.
     default_complete (bool): What a training document without the flag counts as.
+    withdraw_doubtful (bool): Labels of strings that are rather ordinary words (see label_study)
+        count as missing in incomplete training documents.
     head_learn_rate_scale (float): Learning rate of the head, as a multiple of the encoder's.
     scorer (Optional[Callable]): Evaluates predictions.
     """
@@ -68,6 +72,7 @@ class RobustPipe(TrainablePipe):
         spans_overlap: Overlap = "nested",
         rejected_spans_key: str = REJECTED_SPANS_KEY,
         default_complete: bool = False,
+        withdraw_doubtful: bool = False,
         head_learn_rate_scale: float = 1.0,
         scorer: Callable[..., dict[str, Any]] | None = None,
     ) -> None:
@@ -90,6 +95,7 @@ class RobustPipe(TrainablePipe):
         self.spans_overlap: Overlap = spans_overlap
         self.rejected_spans_key = rejected_spans_key
         self.default_complete = default_complete
+        self.withdraw_doubtful = withdraw_doubtful
         self.head_learn_rate_scale = head_learn_rate_scale
         if spans_key is not None and scorer is not None:
             scorer = partial(scorer, spans_key=spans_key)
@@ -97,6 +103,8 @@ class RobustPipe(TrainablePipe):
         self.cfg: dict[str, Any] = {
             "labels": [],
             "label_shares": {},
+            "ratio": None,
+            "doubtful": [],
             "epoch": 0,
             "examples_per_epoch": None,
         }
@@ -131,6 +139,34 @@ class RobustPipe(TrainablePipe):
         if label not in self.labels:
             self.cfg["labels"].append(label)
             self.vocab.strings.add(label)
+
+    @property
+    def read_targets(self) -> TargetReader:
+        """RETURNS (TargetReader): Reads what training examples say."""
+        return TargetReader(
+            self.rejected_spans_key,
+            self.default_complete,
+            frozenset(map(tuple, self.cfg["doubtful"])) if self.withdraw_doubtful else (),
+        )
+
+    def _study_labels(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        ratio: EstimatedRatio[Any] | None,
+    ) -> None:
+        """Find out which labels are doubtful and how many entities to expect, if settings ask."""
+        self.cfg.update(ratio=None, doubtful=[])
+        if ratio is None and not self.withdraw_doubtful:
+            return
+        counts = count_annotation(
+            get_examples,
+            default_complete=self.default_complete,
+            with_doubts=self.withdraw_doubtful,
+        )
+        self.cfg["doubtful"] = [list(words) for words in counts.findings.doubtful]
+        report_doubtful(counts.findings, name=self.name)
+        if ratio is not None:
+            self.cfg["ratio"] = estimate_ratio(counts, unit=ratio.unit, name=self.name)
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[ScoredSpans]) -> None:
         """Write entities.

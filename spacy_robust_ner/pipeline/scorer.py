@@ -7,7 +7,7 @@ from typing import Any
 from spacy.scorer import PRFScore, get_ner_prf
 from spacy.training import Example
 
-from .targets import entity_targets
+from .targets import TargetReader
 
 
 def make_entity_scorer_v1(spans_key: str | None = None) -> Callable[..., dict[str, Any]]:
@@ -67,7 +67,7 @@ def _known_predictions(example: Example, key: str) -> set[tuple[int, int, str]]:
     spans = example.predicted.spans.get(key, ())
     if key in example.reference.spans:
         return {(span.start, span.end, span.label_) for span in spans}
-    missing = entity_targets(example, rejected_spans_key="", default_complete=True).missing
+    missing = TargetReader()(example).missing
     return {
         (span.start, span.end, span.label_)
         for span in spans

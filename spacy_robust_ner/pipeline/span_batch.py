@@ -15,7 +15,7 @@ from ..candidates import BatchAnnotation, CandidateTable, annotate
 from ..span.choosing import as_span_head, choose_spans
 from ..span.samplers import UniformSampler
 from ..span.scanning import score_in_blocks, without_dropout
-from .targets import entity_targets
+from .targets import TargetReader
 
 
 def annotate_examples(
@@ -23,8 +23,7 @@ def annotate_examples(
     table: CandidateTable,
     *,
     columns: Mapping[str, int],
-    rejected_spans_key: str,
-    default_complete: bool,
+    read_targets: TargetReader,
     flat: bool,
 ) -> BatchAnnotation:
     """What examples say about the candidates of their documents.
@@ -33,17 +32,11 @@ def annotate_examples(
     table (CandidateTable): The candidates of their predicted documents.
     columns (Mapping[str, int]): The column of each label. Entities with other labels count as
         unlabeled.
-    rejected_spans_key (str): The span group of rejected spans.
-    default_complete (bool): What a document without the flag counts as.
+    read_targets (TargetReader): Reads their annotation.
     flat (bool): A span that overlaps a labeled one is certainly no entity.
     RETURNS (BatchAnnotation): The annotation.
     """
-    targets = [
-        entity_targets(
-            example, rejected_spans_key=rejected_spans_key, default_complete=default_complete
-        )
-        for example in examples
-    ]
+    targets = [read_targets(example) for example in examples]
     gold = [
         (i, start, end, columns[label])
         for i, target in enumerate(targets)

@@ -30,9 +30,9 @@ from ..span.segmentation_objective import SegmentationLikelihood, SegmentationOb
 from ..types import NegativeSampler, SampleObserver, SpanLoss, SpanOutput
 from .confidence import ConfidenceSource
 from .label_counts import count_labels, require_labels
+from .label_statistics import EstimatedRatio
 from .progress import TrainingProgress
 from .random_state import random_state, set_random_state
-from .ratio_estimate import EstimatedRatio, estimate_ratio
 from .registered import PriorLoss, Retrieval
 from .robust_pipe import O_INDEX, OUTSIDE, RobustPipe, default_tok2vec_config
 from .span_batch import annotate_examples, doc_key, labeled_vectors, process_before
@@ -83,6 +83,7 @@ DEFAULTS = Config().from_str(default_config + default_tok2vec_config)
         "threshold": None,
         "rejected_spans_key": REJECTED_SPANS_KEY,
         "default_complete": False,
+        "withdraw_doubtful": False,
         "use_all_true_negatives": True,
         "flat": False,
         "max_epochs": 10,
@@ -108,6 +109,7 @@ def make_robust_span_ner(
     threshold: float | None,
     rejected_spans_key: str,
     default_complete: bool,
+    withdraw_doubtful: bool,
     use_all_true_negatives: bool,
     flat: bool,
     max_epochs: int,
@@ -132,6 +134,7 @@ def make_robust_span_ner(
         threshold=threshold,
         rejected_spans_key=rejected_spans_key,
         default_complete=default_complete,
+        withdraw_doubtful=withdraw_doubtful,
         use_all_true_negatives=use_all_true_negatives,
         flat=flat,
         max_epochs=max_epochs,
@@ -279,13 +282,8 @@ class RobustSpanNER(RobustPipe):
             self._append_label(label)
         require_labels(self.labels, name=self.name, examples=counts.examples)
         self.cfg["label_shares"] = counts.shares
-        if isinstance(self.ratio, EstimatedRatio):
-            self.cfg["ratio"] = estimate_ratio(
-                get_examples,
-                unit=self.ratio.unit,
-                default_complete=self.default_complete,
-                name=self.name,
-            )
+        estimated = self.ratio if isinstance(self.ratio, EstimatedRatio) else None
+        self._study_labels(get_examples, estimated)
         self.progress = TrainingProgress(examples_per_epoch=counts.examples)
         self.cfg.update(epoch=0, examples_per_epoch=counts.examples)
         self._objective = None
@@ -437,8 +435,7 @@ class RobustSpanNER(RobustPipe):
             examples,
             table,
             columns={label: i for i, label in enumerate(self.labels, O_INDEX + 1)},
-            rejected_spans_key=self.rejected_spans_key,
-            default_complete=self.default_complete,
+            read_targets=self.read_targets,
             flat=self.flat,
         )
 

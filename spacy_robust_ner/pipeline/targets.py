@@ -1,15 +1,16 @@
 """What training examples say, in the tokens of the documents that the model sees."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.attrs import ORTH
-from spacy.tokens import Span
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ..annotation import is_complete, missing_tokens
+from ..annotation import REJECTED_SPANS_KEY, is_complete, missing_tokens
+from ..surface_forms import Form
 
 
 @dataclass(frozen=True)
@@ -28,33 +29,51 @@ class EntityTargets:
     complete: bool
 
 
-def entity_targets(
-    example: Example, *, rejected_spans_key: str, default_complete: bool
-) -> EntityTargets:
-    """Read the annotation of an example, aligned to its predicted tokens. A token that no gold
+@dataclass(frozen=True)
+class TargetReader:
+    """Reads the annotation of examples, aligned to their predicted tokens. A token that no gold
     token aligns with, and an entity that no predicted tokens make up, count as missing.
 
-    example (Example): The example.
     rejected_spans_key (str): The span group of rejected spans.
     default_complete (bool): What a document without the flag counts as.
-    RETURNS (EntityTargets): The annotation.
+    doubtful (Collection[Form]): Words, in folded case, whose labels count as missing in incomplete
+        documents.
     """
-    reference = example.reference
-    complete = is_complete(reference, default=default_complete)
-    rejected = reference.spans.get(rejected_spans_key, ())
-    if _same_tokens(example):
-        return EntityTargets(
-            _triples(reference.ents),
-            _triples(rejected),
-            np.array(missing_tokens(reference), dtype=bool),
-            complete,
-        )
-    entities = _triples(example.get_aligned_spans_y2x(reference.ents, allow_overlap=False))
-    missing = np.array([tag is None for tag in example.get_aligned_ner()], dtype=bool)
-    for start, end, _ in entities:
-        missing[start:end] = False
-    aligned = example.get_aligned_spans_y2x(rejected, allow_overlap=True)
-    return EntityTargets(entities, _triples(aligned), missing, complete)
+
+    rejected_spans_key: str = REJECTED_SPANS_KEY
+    default_complete: bool = False
+    doubtful: Collection[Form] = ()
+
+    def __call__(self, example: Example) -> EntityTargets:
+        """example (Example): The example.
+        RETURNS (EntityTargets): Its annotation.
+        """
+        reference = example.reference
+        complete = is_complete(reference, default=self.default_complete)
+        rejected = reference.spans.get(self.rejected_spans_key, ())
+        if _same_tokens(example):
+            entities = _triples(reference.ents)
+            missing = np.array(missing_tokens(reference), dtype=bool)
+        else:
+            entities = _triples(example.get_aligned_spans_y2x(reference.ents, allow_overlap=False))
+            missing = np.array([tag is None for tag in example.get_aligned_ner()], dtype=bool)
+            for start, end, _ in entities:
+                missing[start:end] = False
+            rejected = example.get_aligned_spans_y2x(rejected, allow_overlap=True)
+        if self.doubtful and not complete:
+            entities = self._withdraw(entities, missing, example.predicted)
+        return EntityTargets(entities, _triples(rejected), missing, complete)
+
+    def _withdraw(
+        self, entities: list[tuple[int, int, str]], missing: NDArray[np.bool_], doc: Doc
+    ) -> list[tuple[int, int, str]]:
+        kept = []
+        for start, end, label in entities:
+            if tuple(token.text.casefold() for token in doc[start:end]) in self.doubtful:
+                missing[start:end] = True
+            else:
+                kept.append((start, end, label))
+        return kept
 
 
 def _same_tokens(example: Example) -> bool:

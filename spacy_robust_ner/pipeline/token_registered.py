@@ -9,7 +9,7 @@ from ..tagging.non_spans import NonSpanSampler
 from ..tagging.ratio import ExpectedEntityRatio
 from ..tagging.types import TokenLoss
 from .completion import CompletionKind, CrossFitting, FileCompletion, StartingPoint
-from .ratio_estimate import EstimatedRatio
+from .label_statistics import EstimatedRatio
 from .token_losses import (
     CompletedPartialCRF,
     CompletionSource,

@@ -28,8 +28,8 @@ from ..tagging.ratio import ExpectedEntityRatio
 from ..tagging.tag_set import SchemeName, TagSet
 from ..tagging.types import TokenLoss
 from .label_counts import require_labels
+from .label_statistics import EstimatedRatio
 from .progress import TrainingProgress
-from .ratio_estimate import EstimatedRatio, estimate_ratio
 from .robust_pipe import O_INDEX, RobustPipe, default_tok2vec_config
 from .span_inference import without_space_edges
 from .token_batch import TokenReader
@@ -73,6 +73,7 @@ DEFAULTS = Config().from_str(default_config + default_tok2vec_config)
         "threshold": None,
         "rejected_spans_key": REJECTED_SPANS_KEY,
         "default_complete": False,
+        "withdraw_doubtful": False,
         "head_learn_rate_scale": 1.0,
         "scorer": DEFAULTS["scorer"],
     },
@@ -93,6 +94,7 @@ def make_robust_token_tagger(
     threshold: float | None,
     rejected_spans_key: str,
     default_complete: bool,
+    withdraw_doubtful: bool,
     head_learn_rate_scale: float,
     scorer: Callable[..., dict[str, Any]] | None,
 ) -> "RobustTokenTagger":
@@ -112,6 +114,7 @@ def make_robust_token_tagger(
         threshold=threshold,
         rejected_spans_key=rejected_spans_key,
         default_complete=default_complete,
+        withdraw_doubtful=withdraw_doubtful,
         head_learn_rate_scale=head_learn_rate_scale,
         scorer=scorer,
     )
@@ -156,7 +159,6 @@ class RobustTokenTagger(RobustPipe):
         self.two_step = two_step
         self.non_sampling = non_sampling
         self.threshold = threshold
-        self.cfg["entity_ratio"] = None
         self._removed: RemovedTokens | None = None
         self._check_settings()
 
@@ -192,8 +194,7 @@ class RobustTokenTagger(RobustPipe):
             removed=self.removed,
             non_sampling=self.non_sampling,
             epoch=self.progress.epoch,
-            rejected_spans_key=self.rejected_spans_key,
-            default_complete=self.default_complete,
+            read_targets=self.read_targets,
         )
 
     def predict(self, docs: Iterable[Doc]) -> list[ScoredSpans]:
@@ -257,13 +258,8 @@ class RobustTokenTagger(RobustPipe):
             examples_per_epoch=counts.examples,
         )
         self.progress = TrainingProgress(examples_per_epoch=counts.examples)
-        if isinstance(self.ratio, EstimatedRatio):
-            self.cfg["entity_ratio"] = estimate_ratio(
-                get_examples,
-                unit=self.ratio.unit,
-                default_complete=self.default_complete,
-                name=self.name,
-            )
+        estimated = self.ratio if isinstance(self.ratio, EstimatedRatio) else None
+        self._study_labels(get_examples, estimated)
         sample = list(islice((eg.predicted for eg in get_examples() if len(eg.predicted)), 10))
         if not sample:
             raise ValueError(Errors.R122.format(name=self.name, count=counts.examples))
@@ -329,7 +325,7 @@ class RobustTokenTagger(RobustPipe):
 
     def _ratio_term(self) -> ExpectedEntityRatio | None:
         if isinstance(self.ratio, EstimatedRatio):
-            return self.ratio.build(self.cfg["entity_ratio"])
+            return self.ratio.build(self.cfg["ratio"])
         return self.ratio
 
     def _set_random_state(self, state: dict[str, bytes]) -> None:

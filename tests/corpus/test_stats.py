@@ -267,3 +267,15 @@ def test_cli_without_a_corpus(tmp_path):
     result = CliRunner().invoke(app, ["stats", str(tmp_path / "none.spacy")])
     assert result.exit_code == 1
     assert "R001" in result.output
+
+
+def test_ordinary_words_with_labels_are_listed(write):
+    texts = ["The/B-ORG cat"] * 5 + ["see the cat"] * 60 + ["Ada/B-PER slept"] * 30
+    path = write("train.spacy", texts)
+    stats = compute_stats(path)
+    assert [(form.text, form.labeled, form.outside) for form in stats.doubtful_forms] == [
+        ("The", 5, 60)
+    ]
+    assert stats.as_dict()["surface_forms"]["doubtful"][0]["text"] == "The"
+    printed = CliRunner().invoke(app, ["stats", str(path)])
+    assert "5 labels of 1 strings" in printed.output

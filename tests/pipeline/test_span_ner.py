@@ -106,6 +106,7 @@ def test_every_factory_argument_arrives(tmp_path):
         "threshold": 0.7,
         "rejected_spans_key": "wrong",
         "default_complete": True,
+        "withdraw_doubtful": True,
         "use_all_true_negatives": False,
         "flat": True,
         "max_epochs": 7,

@@ -7,16 +7,14 @@ from spacy.training import Example
 from span_pipes import NAME, example_of, make_nlp, misc
 
 from spacy_robust_ner.annotation import REJECTED_SPANS_KEY, set_complete
-from spacy_robust_ner.pipeline.targets import entity_targets
+from spacy_robust_ner.pipeline.targets import TargetReader
 
 WORDS = ["Ada", "Lovelace", "and", "Grace", "Hopper", "met", "in", "Paris", "."]
 ADA, GRACE = (0, 2, "PER"), (3, 5, "PER")
 
 
 def targets_of(example, *, default_complete=False):
-    return entity_targets(
-        example, rejected_spans_key=REJECTED_SPANS_KEY, default_complete=default_complete
-    )
+    return TargetReader(default_complete=default_complete)(example)
 
 
 def negatives_of(example, *, steps=1, **settings):

@@ -215,9 +215,9 @@ def test_estimated_ratio_is_that_of_complete_documents():
     examples.append(example_of(nlp, ["e", "f"], [(0, 2, "X")]))
     nlp.initialize(lambda: examples)
     pipe = nlp.get_pipe(NAME)
-    assert pipe.cfg["entity_ratio"] == pytest.approx(1 / 3)
+    assert pipe.cfg["ratio"] == pytest.approx(1 / 3)
     term = pipe._ratio_term()
-    assert (term.ratio, term.margin) == (pipe.cfg["entity_ratio"], 0.03)
+    assert (term.ratio, term.margin) == (pipe.cfg["ratio"], 0.03)
     with pytest.warns(UserWarning, match="W101"):
         nlp.initialize(lambda: examples[-1:])
-    assert pipe.cfg["entity_ratio"] == 1.0
+    assert pipe.cfg["ratio"] == 1.0

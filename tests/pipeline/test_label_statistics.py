@@ -4,9 +4,10 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
+from span_pipes import example_of
 
 from spacy_robust_ner.annotation import set_complete
-from spacy_robust_ner.pipeline.ratio_estimate import estimate_ratio
+from spacy_robust_ner.pipeline.label_statistics import count_annotation, estimate_ratio
 from spacy_robust_ner.span.ratio import RatioTerm
 
 NLP = spacy.blank("en")
@@ -28,8 +29,9 @@ def make_examples(p_masked, *, complete=None, count=800):
 
 
 def estimate(examples, unit="tokens", **settings):
-    settings = {"default_complete": False, "name": "test", **settings}
-    return estimate_ratio(lambda: examples, unit=unit, **settings)
+    settings = {"default_complete": False, "with_doubts": False, **settings}
+    counts = count_annotation(lambda: examples, **settings)
+    return estimate_ratio(counts, unit=unit, name="test")
 
 
 @pytest.mark.parametrize(("unit", "truth"), [("tokens", 2 / 6), ("spans", 1 / 6)])
@@ -64,3 +66,40 @@ def test_pipe_takes_and_keeps_the_estimate(tmp_path):
     nlp.to_disk(tmp_path)
     loaded = spacy.load(tmp_path).get_pipe("robust_span_ner")
     assert loaded.objective.ratio.ratio == pytest.approx(pipe.cfg["ratio"])
+
+
+TEXT = ["the", "cat", "saw", "Ada"]
+
+
+def doubtful_examples(nlp, *, complete=None):
+    labeled = [(0, 1, "ORG"), (3, 4, "PER")]
+    few = [example_of(nlp, TEXT, labeled, complete=complete) for _ in range(10)]
+    return few + [example_of(nlp, TEXT, labeled[1:]) for _ in range(90)]
+
+
+@pytest.mark.parametrize("name", ["robust_span_ner", "robust_token_tagger"])
+def test_doubtful_labels_are_withdrawn_on_demand(name, tmp_path, caplog):
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe(name, config={"withdraw_doubtful": True})
+    examples = doubtful_examples(nlp)
+    with caplog.at_level("INFO", logger="spacy"):
+        nlp.initialize(lambda: examples)
+    assert "10 labels of 1 strings" in caplog.text
+    assert "'the' (10)" in caplog.text
+    target = pipe.read_targets(examples[0])
+    assert target.entities == [(3, 4, "PER")]
+    assert target.missing.tolist() == [True, False, False, False]
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path).get_pipe(name)
+    assert loaded.read_targets(examples[0]).entities == target.entities
+    pipe.withdraw_doubtful = False
+    assert len(pipe.read_targets(examples[0]).entities) == 2
+
+
+def test_labels_of_complete_documents_are_not_withdrawn():
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("robust_span_ner", config={"withdraw_doubtful": True})
+    examples = doubtful_examples(nlp, complete=True)
+    nlp.initialize(lambda: examples)
+    assert pipe.cfg["doubtful"] == [["the"]]
+    assert len(pipe.read_targets(examples[0]).entities) == 2
