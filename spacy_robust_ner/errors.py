@@ -180,14 +180,14 @@ class Errors(metaclass=_WithCode):
     )
     R204 = "There are no finished runs in '{path}'. Run 'spacy-robust-ner experiment' first."
     R206 = (
-        "The experiment overrides '{setting}' for {cell}, but sets it itself, from its datasets and "
-        "seeds. Take it out of the overrides."
+        "The experiment overrides '{setting}' for {cell}, but its datasets and seeds decide about "
+        "that. Take it out of the overrides."
     )
     R207 = (
         "The experiment overrides '{setting}' for {cell}, whose config has no such setting. Known "
         "there: {known}. Settings of single methods or encoders belong to their own 'overrides'."
     )
-    R208 = "Another experiment is running in '{path}'. Wait for it, or give this one another directory."
+    R208 = "Another experiment runs in '{path}'. Wait for it, or give this one another directory."
     R209 = (
         "Can't read the GPUs '{value}'. Write different numbers with commas between them, as in "
         "0,1, or -1 for the CPU."
@@ -196,6 +196,23 @@ class Errors(metaclass=_WithCode):
         "{path}, line {line}, can't be used: {reason}. Run 'spacy-robust-ner experiment' anew for "
         "this run."
     )
+    R210 = (
+        "Runs on a Ray cluster need ray. Install it on all machines with: pip install "
+        "'spacy-robust-ner[ray]'."
+    )
+    R211 = (
+        "The Ray cluster '{address}' has no {wanted} for a run. Start Ray with what there is, or "
+        "change --threads and --gpu-ids."
+    )
+    R222 = (
+        "The text '{text}' is in no training document that can be followed. Write it as it stands "
+        "there."
+    )
+    R223 = (
+        "The gold corpus '{path}' lacks the training document that starts with '{text}'. Give the "
+        "corpus that the training data were made from, or leave the option away."
+    )
+    R224 = "The corpus has no entities whose vectors could be compared. Give an annotated corpus."
     R205 = "Plots need matplotlib. Install it with: pip install 'spacy-robust-ner[plots]'."
     R080 = "There is no dictionary at '{path}'. Give PATH or LABEL=PATH of a file or a directory."
     R081 = "{path}, line {line}: {reason} Mend the dictionary, or leave it out with --skip-bad."

@@ -34,7 +34,7 @@ def command(
         def shell(*args: Any, **kwargs: Any) -> None:
             try:
                 function(*args, **kwargs)
-            except (ValueError, OSError) as error:
+            except (ValueError, OSError, ImportError) as error:
                 if not str(error).startswith("[R"):
                     raise
                 msg.fail(str(error))

@@ -9,10 +9,12 @@ import typer
 from wasabi import msg
 
 from ..errors import Errors
-from ..experiments.executors import LocalExecutor
+from ..experiments.executors import Executor, LocalExecutor
+from ..experiments.matrix import Matrix
 from ..experiments.matrix_file import load_matrix
 from ..experiments.progress import Progress
-from ..experiments.runner import run_experiment
+from ..experiments.ray_executor import RayExecutor
+from ..experiments.runner import find_states, run_experiment
 from ._app import command
 
 
@@ -29,24 +31,48 @@ def experiment_cli(
             "--gpu-ids", "-g", help="GPUs, as in 0,1, with one run at a time each. -1 for the CPU."
         ),
     ] = "-1",
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="CPU threads a run. By default, runs share all cores; with --ray, 1."
+        ),
+    ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Run on a Ray cluster whose machines share this directory, at the same path: "
+            "'auto' or an address, 'local' for a new one on this machine. Needs the extra 'ray'. "
+            "Ray decides how many run at a time; with --gpu-ids, each run gets a GPU that Ray "
+            "chooses.",
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Repeat finished runs, too.")] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Only list the runs, and say which ones are finished."),
+    ] = False,
 ) -> None:
     """Train and evaluate every combination of dataset, masking, method, encoder and seed.
 
     Finished runs are kept as long as their config, corpora, settings and versions stay the same,
-    so that the command can be interrupted and called again.
+    so that the command can be interrupted and called again. A run that fails leaves its log, and
+    the others go on.
     """
-    # Ended from outside, the command shall end its runs as well, as it does for Ctrl+C.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    experiment = load_matrix(matrix)
     gpus = parse_gpu_ids(gpu_ids)
-    summary = run_experiment(
-        load_matrix(matrix),
-        output,
-        executor=LocalExecutor(workers=workers, gpu_ids=gpus),
-        gpu=bool(gpus),
-        force=force,
-        on_end=_show,
-    )
+    if dry_run:
+        _list_cells(experiment, output, gpu=bool(gpus))
+        return
+    executor: Executor
+    if ray is not None:
+        executor = RayExecutor(ray, gpu=bool(gpus), threads=threads or 1)
+    else:
+        executor = LocalExecutor(workers=workers, gpu_ids=gpus, threads=threads)
+    # Ended from outside, the command shall end its runs as well, as it does for Ctrl+C. Ray has a
+    # handler of its own until then, which aborts.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    summary = run_experiment(experiment, output, executor=executor, force=force, on_end=_show)
     msg.info(f"{len(summary.trained)} runs trained, {len(summary.kept)} kept from before")
     for name, log in summary.failed.items():
         msg.fail(f"{name} failed; its log: {log}")
@@ -71,18 +97,27 @@ def parse_gpu_ids(value: str) -> list[int]:
     return gpu_ids
 
 
+def _list_cells(experiment: Matrix, output: Path, *, gpu: bool) -> None:
+    states = find_states(experiment, output, gpu=gpu)
+    msg.table(states.items(), header=("run", "state"), divider=True, max_col=200)
+    finished = sum(state == "finished" for state in states.values())
+    msg.info(f"{len(states)} runs, {finished} finished, {len(states) - finished} to do")
+
+
 def _show(name: str, result: dict[str, Any] | None, progress: Progress) -> None:
-    count = f"[{progress.done}/{progress.total}]"
+    # Not with msg, which breaks lines.
     remaining = progress.remaining()
     left = "" if not remaining else f"  about {_duration(remaining)} left"
+    count = f"{progress.done}/{progress.total}"
     if result is None:
-        msg.fail(f"{count} {name}  failed{left}")
+        typer.secho(f"✘ {count} {name}  failed{left}", fg="red")
         return
     figures = " ".join(
         f"{short} {100 * result['test'][figure]:.2f}"
         for short, figure in (("P", "precision"), ("R", "recall"), ("F", "f1"))
     )
-    msg.good(f"{count} {name}  {figures}  ({_duration(result['seconds'])}){left}")
+    took = _duration(result["seconds"])
+    typer.secho(f"✔ {count} {name}  {figures}  ({took}){left}", fg="green")
 
 
 def _duration(seconds: float) -> str:

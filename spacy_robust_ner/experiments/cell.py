@@ -1,13 +1,16 @@
 """One run of an experiment: train and evaluate, in a process of its own.
 
-``python -m spacy_robust_ner.experiments.cell DIRECTORY``
+``python -m spacy_robust_ner.experiments.cell DIRECTORY RUNNER``, where RUNNER is the id of the
+process that starts it.
 """
 
+import os
 import shutil
 import sys
+import threading
 from importlib.util import find_spec
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import spacy
@@ -105,5 +108,17 @@ def _device(gpu_id: int) -> dict[str, Any]:
     }
 
 
+def _end_with(runner: int) -> None:
+    """A runner that is killed can't end its cells, so they look after themselves."""
+
+    def watch() -> None:
+        while os.getppid() == runner:
+            sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 if __name__ == "__main__":
+    _end_with(int(sys.argv[2]))
     run_cell(Path(sys.argv[1]))

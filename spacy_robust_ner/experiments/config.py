@@ -26,10 +26,10 @@ def cell_config(cell: Cell, configs: Path | None, *, gpu: bool) -> Config:
     """
     method, encoder, lang = cell.variant.method, cell.encoder.encoder, cell.dataset.lang
     config = (
-        _own_config(method, encoder, lang, gpu)
+        _own_config(method, encoder, lang, gpu).copy()
         if configs is None
         else _config_file(configs, method, encoder, lang, gpu)
-    ).copy()
+    )
     # One console logger for all, so that every run leaves its history.
     config["training"]["logger"] = {
         "@loggers": "spacy.ConsoleLogger.v3",
@@ -46,7 +46,6 @@ def _own_config(method: str, encoder: str, lang: str, gpu: bool) -> Config:
     return make_config(method, encoder, lang=lang, gpu=gpu)
 
 
-@cache
 def _config_file(configs: Path, method: str, encoder: str, lang: str, gpu: bool) -> Config:
     path = configs / METHODS[method].group / f"{method}-{encoder}.cfg"
     if not path.is_file():

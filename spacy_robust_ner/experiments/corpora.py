@@ -31,54 +31,79 @@ class TrainingCorpus:
     gold: Path | None
 
 
-def prepare_corpus(dataset: Dataset, masking: Masking | None, output: Path) -> TrainingCorpus:
-    """Make the training corpus of a dataset, or find it from an earlier run.
+def locate_corpus(dataset: Dataset, masking: Masking | None, output: Path) -> TrainingCorpus:
+    """Say where the training corpus of a dataset is once it is prepared.
 
     dataset (Dataset): The data.
     masking (Optional[Masking]): What they lose.
     output (Path): The directory of the experiment.
     RETURNS (TrainingCorpus): The corpus; one that needs no change is used where it is.
     """
-    whole = _joined(dataset, output / CORPORA)
+    whole = _locate_joined(dataset, output)
     if masking is None:
         return TrainingCorpus(whole, dataset.gold)
-    made_from = [corpus_hash(whole), masking.name]
-    directory = output / CORPORA / f"{dataset.name}--{masking.name}--{_hash(made_from)}"
+    directory = _directory(output, dataset, masking.name)
     # Like the source, a file or a directory of shards.
     suffix = "" if whole.is_dir() else SUFFIX
-    target, gold = directory / f"train{suffix}", directory / f"gold{suffix}"
+    return TrainingCorpus(directory / f"train{suffix}", dataset.gold or directory / f"gold{suffix}")
+
+
+def prepare_corpus(dataset: Dataset, masking: Masking | None, output: Path) -> TrainingCorpus:
+    """Make the training corpus of a dataset, unless it is there from an earlier run.
+
+    RETURNS (TrainingCorpus): The corpus, as locate_corpus says.
+    """
+    whole = _locate_joined(dataset, output)
+    if not whole.exists() and _is_joined(dataset):
+        write_docs(_flagged(dataset.train), whole)
+    corpus = locate_corpus(dataset, masking, output)
     # Masking publishes the training data last.
-    if not target.exists():
+    if masking is not None and not corpus.path.exists():
+        directory = corpus.path.parent
         mask_corpus(
             whole,
-            target,
-            gold,
+            corpus.path,
+            directory / f"gold{corpus.path.suffix}",
             directory / "dropped.jsonl",
             probability=masking.rate,
             seed=masking.seed,
             by_surface=masking.kind == "surface",
             exact=masking.exact,
         )
-    return TrainingCorpus(target, dataset.gold or gold)
+    return corpus
+
+
+def corpus_hash(path: Path) -> str:
+    """RETURNS (str): A hash of all files of a corpus."""
+    files = docbin_paths(path)
+    return _content_hash(tuple((file, file.stat().st_mtime_ns) for file in files))
 
 
 @cache
-def corpus_hash(path: Path) -> str:
-    """RETURNS (str): A hash of all files of a corpus."""
+def _content_hash(files: tuple[tuple[Path, int], ...]) -> str:
     digest = hashlib.sha256()
-    for file in docbin_paths(path):
-        digest.update(file.read_bytes())
+    for path, _ in files:
+        with path.open("rb") as file:
+            while chunk := file.read(2**20):
+                digest.update(chunk)
     return digest.hexdigest()[:16]
 
 
-def _joined(dataset: Dataset, directory: Path) -> Path:
-    if len(dataset.train) == 1 and dataset.train[0].complete is None:
+def _is_joined(dataset: Dataset) -> bool:
+    return len(dataset.train) > 1 or dataset.train[0].complete is not None
+
+
+def _locate_joined(dataset: Dataset, output: Path) -> Path:
+    if not _is_joined(dataset):
         return dataset.train[0].path
-    made_from = [(corpus_hash(part.path), part.complete) for part in dataset.train]
-    target = directory / f"{dataset.name}--{_hash(made_from)}" / f"train{SUFFIX}"
-    if not target.exists():
-        write_docs(_flagged(dataset.train), target)
-    return target
+    return _directory(output, dataset, "joined") / f"train{SUFFIX}"
+
+
+def _directory(output: Path, dataset: Dataset, what: str) -> Path:
+    parts = [(corpus_hash(part.path), part.complete) for part in dataset.train]
+    made_from = srsly.json_dumps([parts, what, version("spacy-robust-ner")])
+    digest = hashlib.sha256(made_from.encode("utf8")).hexdigest()[:12]
+    return output / CORPORA / f"{dataset.name}--{what}--{digest}"
 
 
 def _flagged(parts: tuple[Part, ...]) -> Iterator[Doc]:
@@ -87,8 +112,3 @@ def _flagged(parts: tuple[Part, ...]) -> Iterator[Doc]:
             if part.complete is not None:
                 set_complete(doc, part.complete)
             yield doc
-
-
-def _hash(made_from: object) -> str:
-    text = srsly.json_dumps([made_from, version("spacy-robust-ner")])
-    return hashlib.sha256(text.encode("utf8")).hexdigest()[:12]

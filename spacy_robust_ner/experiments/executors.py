@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from queue import SimpleQueue
 from typing import Protocol
 
-from .jobs import Job, Outcome, Resources, Stopped, run_job
+from .jobs import Job, Outcome, Resources, StopSignal, run_job
 
 
 class Executor(Protocol):
@@ -16,6 +16,11 @@ class Executor(Protocol):
     @property
     def slots(self) -> int:
         """RETURNS (int): How many cells run at a time."""
+        ...
+
+    @property
+    def gpu(self) -> bool:
+        """RETURNS (bool): Whether each cell has a GPU."""
         ...
 
     def submit(self, job: Job) -> None:
@@ -36,7 +41,8 @@ class LocalExecutor:
 
     workers (int): Cells at a time on the CPU; they share its cores.
     gpu_ids (Sequence[int]): GPUs to use instead, with one cell at a time each.
-    run (Callable[[Job, Resources, Event], Outcome]): Runs a cell.
+    threads (Optional[int]): CPU threads a cell; by default the cells share all cores.
+    run (Callable[[Job, Resources, StopSignal], Outcome]): Runs a cell.
     """
 
     def __init__(
@@ -44,15 +50,17 @@ class LocalExecutor:
         *,
         workers: int = 1,
         gpu_ids: Sequence[int] = (),
-        run: Callable[[Job, Resources, threading.Event], Outcome] = run_job,
+        threads: int | None = None,
+        run: Callable[[Job, Resources, StopSignal], Outcome] = run_job,
     ) -> None:
         self.slots = len(gpu_ids) or workers
+        self.gpu = bool(gpu_ids)
         self._run = run
         self._stop = threading.Event()
         self._pool = ThreadPoolExecutor(self.slots)
         self._running: dict[Future[Outcome], Job] = {}
         self._free: SimpleQueue[Resources] = SimpleQueue()
-        threads = max(1, available_cores() // self.slots)
+        threads = threads or max(1, available_cores() // self.slots)
         for slot in range(self.slots):
             environment = visible_gpu(gpu_ids[slot]) if gpu_ids else {}
             self._free.put(Resources(threads, environment))
@@ -73,8 +81,6 @@ class LocalExecutor:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _run_in_slot(self, job: Job) -> Outcome:
-        if self._stop.is_set():
-            raise Stopped
         resources = self._free.get()
         try:
             return self._run(job, resources, self._stop)

@@ -4,11 +4,10 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 import srsly
 
@@ -16,13 +15,22 @@ from .cell import CONFIG_FILE, RESULT_FILE, SETTINGS_FILE
 
 FAILURE_FILE = "failure.json"
 LOG_FILE = "log.txt"
+STAGING_SUFFIX = ".partial"
 _GRACE_SECONDS = 10
 _POLL_SECONDS = 0.5
 _LOG_TAIL = 20
 
 
 class Stopped(Exception):
-    """The experiment was stopped while a cell was running."""
+    """The experiment was stopped while a cell was waiting or running."""
+
+
+class StopSignal(Protocol):
+    """Says whether running cells shall end."""
+
+    def is_set(self) -> bool:
+        """RETURNS (bool): Whether they shall."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -30,20 +38,27 @@ class Job:
     """What it takes to run a cell, on this machine or on another one.
 
     name (str): The cell's name.
-    output (Path): The directory of the experiment.
+    output (Path): The directory of the experiment, as an absolute path.
     config (str): The text of the config.
     settings (Dict[str, Any]): What the process reads.
+    home (Path): The directory that relative paths in the config and the settings start from.
     """
 
     name: str
     output: Path
     config: str
     settings: dict[str, Any]
+    home: Path
 
     @property
     def directory(self) -> Path:
         """RETURNS (Path): Where the finished cell goes."""
         return self.output / self.name
+
+    @property
+    def staging(self) -> Path:
+        """RETURNS (Path): Where the cell is while it runs."""
+        return self.output / f".{self.name}{STAGING_SUFFIX}"
 
 
 @dataclass(frozen=True)
@@ -70,24 +85,26 @@ class Outcome:
     seconds: float
 
 
-def run_job(job: Job, resources: Resources, stop: threading.Event | None = None) -> Outcome:
+def run_job(job: Job, resources: Resources, stop: StopSignal | None = None) -> Outcome:
     """Run a cell in a process of its own. Its directory appears when it has ended, with a result
     or with the record of a failure; if this function is interrupted, not at all.
 
     job (Job): The cell.
     resources (Resources): What it may use.
-    stop (Optional[Event]): Ends the process when it is set.
+    stop (Optional[StopSignal]): Ends the process when it is set.
     RETURNS (Outcome): How it ended.
     """
     started = perf_counter()
-    staging = job.output / f".{job.name}.partial"
+    if stop is not None and stop.is_set():
+        raise Stopped
+    staging = job.staging
     for stale in (job.directory, staging):
         shutil.rmtree(stale, ignore_errors=True)
     staging.mkdir(parents=True)
     try:
         (staging / CONFIG_FILE).write_text(job.config, encoding="utf8")
         srsly.write_json(staging / SETTINGS_FILE, job.settings)
-        returncode = _run_process(staging, resources, stop)
+        returncode = _run_process(staging, job.home, resources, stop)
         outcome = Outcome((staging / RESULT_FILE).is_file(), perf_counter() - started)
         if not outcome.finished:
             _record_failure(job, staging, returncode, outcome.seconds)
@@ -112,8 +129,9 @@ def refuse_job(job: Job, reason: str) -> Outcome:
     return Outcome(False, 0.0)
 
 
-def _run_process(staging: Path, resources: Resources, stop: threading.Event | None) -> int:
-    command = [sys.executable, "-m", "spacy_robust_ner.experiments.cell", str(staging)]
+def _run_process(staging: Path, home: Path, resources: Resources, stop: StopSignal | None) -> int:
+    module = "spacy_robust_ner.experiments.cell"
+    command = [sys.executable, "-m", module, str(staging), str(os.getpid())]
     environment = {
         **os.environ,
         "OMP_NUM_THREADS": str(resources.threads),
@@ -125,6 +143,7 @@ def _run_process(staging: Path, resources: Resources, stop: threading.Event | No
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
+            cwd=home,
             env=environment,
         )
         try:

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ from typing import Any
 import srsly
 
 from ..recipes import config_text
+from .cell import MODEL
 from .config import cell_config, final_text
-from .corpora import corpus_hash, prepare_corpus
+from .corpora import corpus_hash, locate_corpus, prepare_corpus
 from .matrix import Cell, Matrix
 
 _PACKAGES = ("spacy-robust-ner", "spacy", "thinc", "torch", "spacy-transformers")
@@ -37,35 +39,38 @@ class Plan:
         return fingerprint
 
 
-def make_plans(matrix: Matrix, output: Path, *, gpu: bool) -> dict[str, Plan]:
+def make_plans(matrix: Matrix, output: Path, *, gpu: bool, prepare: bool = True) -> dict[str, Plan]:
     """Prepare all cells, so that what is wrong with one of them is known before the first runs.
 
     matrix (Matrix): The experiment.
     output (Path): Its directory, which gets the masked corpora.
     gpu (bool): Whether the cells run on GPUs.
-    RETURNS (Dict[str, Plan]): The plans by name of the cell; a cell comes after its first stage.
+    prepare (bool): Whether to make the corpora; if not, nothing is written, and the plans are good
+        for finding out which cells are finished.
+    RETURNS (Dict[str, Plan]): The plans by name of the cell.
     """
-    plans: dict[str, Plan] = {}
-    cells = sorted(matrix.cells(), key=lambda cell: cell.first_stage is not None)
+    find_corpus = prepare_corpus if prepare else locate_corpus
+    cells = list(matrix.cells())
     stages = {cell.first_stage for cell in cells}
-    versions = {package: version(package) for package in _PACKAGES}
-    for cell in cells:
+    plans: dict[str, Plan] = {}
+    for cell in sorted(cells, key=lambda cell: cell.first_stage is not None):
         config = cell_config(cell, matrix.configs, gpu=gpu)
-        corpus = prepare_corpus(cell.dataset, cell.masking, output)
+        corpus = find_corpus(cell.dataset, cell.masking, output)
         fingerprint = {
             "config": _text_hash(config_text(config)),
-            "train": corpus_hash(corpus.path),
+            "train": corpus_hash(corpus.path) if prepare or corpus.path.exists() else None,
             "dev": corpus_hash(cell.dataset.dev),
             "test": corpus_hash(cell.dataset.test),
-            "gold": None if corpus.gold is None else corpus_hash(corpus.gold),
-            "recovery_documents": matrix.recovery_documents,
             "overrides": _as_json(cell.overrides),
             "seed": cell.seed,
-            "versions": versions,
+            "recovery_documents": matrix.recovery_documents,
+            "versions": _versions(),
         }
+        if cell.dataset.gold is not None:
+            fingerprint["gold"] = corpus_hash(cell.dataset.gold)
         if cell.first_stage is not None:
             fingerprint["first_stage"] = plans[cell.first_stage].fingerprint
-            config["paths"]["first_stage"] = str(output / cell.first_stage / "model-best")
+            config["paths"]["first_stage"] = str(output / cell.first_stage / MODEL)
         settings = {
             "result": _as_json(cell.as_dict()),
             "train": str(corpus.path),
@@ -78,7 +83,12 @@ def make_plans(matrix: Matrix, output: Path, *, gpu: bool) -> dict[str, Plan]:
         }
         text = final_text(config, train=corpus.path, dev=cell.dataset.dev, seed=cell.seed)
         plans[cell.name] = Plan(cell, text, settings)
-    return plans
+    return {cell.name: plans[cell.name] for cell in cells}
+
+
+@cache
+def _versions() -> dict[str, str]:
+    return {package: version(package) for package in _PACKAGES}
 
 
 def _text_hash(text: str) -> str:

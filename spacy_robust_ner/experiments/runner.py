@@ -1,24 +1,26 @@
 """Train and evaluate every cell of an experiment that has no valid result yet."""
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import srsly
 
 from ..errors import Errors
 from .cell import MODEL, RESULT_FILE
 from .executors import Executor, LocalExecutor
-from .jobs import LOG_FILE, Job, Outcome, refuse_job
+from .jobs import FAILURE_FILE, LOG_FILE, STAGING_SUFFIX, Job, Outcome, refuse_job
 from .matrix import Matrix
 from .plan import Plan, make_plans
 from .progress import Progress
 from .results import valid_result, write_failures, write_results
 
 Result = dict[str, Any]
+State = Literal["finished", "outdated", "failed", "to do"]
 
 
 @dataclass
@@ -40,7 +42,6 @@ def run_experiment(
     output: Path,
     *,
     executor: Executor | None = None,
-    gpu: bool = False,
     force: bool = False,
     on_end: Callable[[str, Result | None, Progress], None] | None = None,
 ) -> RunSummary:
@@ -51,18 +52,41 @@ def run_experiment(
     output (Path): A directory that gets one directory a cell, the masked corpora and the tables
         of results and failures.
     executor (Optional[Executor]): Where cells run; by default one at a time on the CPU.
-    gpu (bool): Whether cells run on GPUs.
     force (bool): Run also what has a valid result.
     on_end (Optional[Callable]): Sees each cell as it ends, with its result or None.
     RETURNS (RunSummary): What ran, was kept, and failed.
     """
     output.mkdir(parents=True, exist_ok=True)
+    executor = executor or LocalExecutor()
     with only_run_in(output):
-        plans = make_plans(matrix, output, gpu=gpu)
+        # Of a run that was killed.
+        for left_over in output.glob(f".*{STAGING_SUFFIX}"):
+            shutil.rmtree(left_over)
+        plans = make_plans(matrix, output, gpu=executor.gpu)
         kept = {} if force else kept_results(plans, output)
         write_results(output, kept.values())
-        run = _Run(plans, output, executor or LocalExecutor(), kept)
-        return run.run(on_end)
+        return _Run(plans, output, executor, kept).run(on_end)
+
+
+def find_states(matrix: Matrix, output: Path, *, gpu: bool = False) -> dict[str, State]:
+    """Say how far an experiment is, without changing anything.
+
+    matrix (Matrix): The experiment.
+    output (Path): Its directory.
+    gpu (bool): Whether the question is about runs on GPUs.
+    RETURNS (Dict[str, State]): The state of each cell.
+    """
+    plans = make_plans(matrix, output, gpu=gpu, prepare=False)
+    kept = kept_results(plans, output)
+
+    def state(name: str) -> State:
+        if name in kept:
+            return "finished"
+        if (output / name / RESULT_FILE).is_file():
+            return "outdated"
+        return "failed" if (output / name / FAILURE_FILE).is_file() else "to do"
+
+    return {name: state(name) for name in plans}
 
 
 def kept_results(plans: Mapping[str, Plan], output: Path) -> dict[str, Result]:
@@ -92,7 +116,7 @@ class _Run:
         self.results = dict(kept)
         self.summary = RunSummary(kept=list(kept))
         self.todo = {
-            name: Job(name, output, plan.config, plan.settings)
+            name: Job(name, output.absolute(), plan.config, plan.settings, Path.cwd())
             for name, plan in plans.items()
             if name not in kept
         }
