@@ -8,12 +8,14 @@ from . import convert as _convert  # noqa: F401
 from . import evaluate as _evaluate  # noqa: F401
 from . import experiment as _experiment  # noqa: F401
 from . import fit_centroids as _fit_centroids  # noqa: F401
+from . import follow_spans as _follow_spans  # noqa: F401
 from . import generate_sample as _generate_sample  # noqa: F401
 from . import init_config as _init_config  # noqa: F401
 from . import mask as _mask  # noqa: F401
 from . import missampling as _missampling  # noqa: F401
 from . import report as _report  # noqa: F401
 from . import select_tokens as _select_tokens  # noqa: F401
+from . import span_vectors as _span_vectors  # noqa: F401
 from . import stats as _stats  # noqa: F401
 from ._app import app
 

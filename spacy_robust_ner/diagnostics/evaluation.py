@@ -107,7 +107,7 @@ def predict(
     """
     started = perf_counter()
     pairs = nlp.pipe(
-        ((_bare_copy(gold, nlp), gold) for gold in gold_docs), as_tuples=True, batch_size=batch_size
+        ((bare_copy(gold, nlp), gold) for gold in gold_docs), as_tuples=True, batch_size=batch_size
     )
     for predicted, gold in pairs:
         evaluation.documents += 1
@@ -131,11 +131,12 @@ def predicted_spans(doc: Doc, spans_key: str | None) -> list[Span]:
     return list(doc.ents) if spans_key is None else list(doc.spans.get(spans_key, []))
 
 
-def _bare_copy(doc: Doc, nlp: Language) -> Doc:
+def bare_copy(doc: Doc, nlp: Language) -> Doc:
+    """RETURNS (Doc): The same tokens without any annotation, for a pipeline to process."""
     return Doc(
         nlp.vocab,
         words=[token.text for token in doc],
-        spaces=[bool(token.whitespace_) for token in doc],
+        spaces=None if doc.has_unknown_spaces else [bool(token.whitespace_) for token in doc],
     )
 
 

@@ -31,14 +31,22 @@ def new_canvas(width: float = 7.5, height: float = 4.2) -> tuple[Canvas, Axes]:
 
 
 def new_panels(
-    count: int, *, columns: int = 3, width: float | None = None, height: float | None = None
+    count: int,
+    *,
+    columns: int = 3,
+    width: float | None = None,
+    height: float | None = None,
+    panel_width: float = 3.1,
+    share_axes: bool = True,
 ) -> tuple[Canvas, list[Axes]]:
-    """Make an empty drawing of several panels that share their axes.
+    """Make an empty drawing of several panels.
 
     count (int): How many panels.
     columns (int): How many of them in a row.
     width (Optional[float]): Inches; by the number of panels if not given.
     height (Optional[float]): Inches; by the number of panels if not given.
+    panel_width (float): Inches of a panel, if the width is not given.
+    share_axes (bool): Whether all panels have the same range.
     RETURNS (Tuple[Canvas, List[Axes]]): The drawing and its panels.
     """
     try:
@@ -47,9 +55,9 @@ def new_panels(
         raise ImportError(Errors.R205) from error
     columns = min(count, columns)
     rows = math.ceil(count / columns)
-    size = (width or 2.2 + 3.1 * columns, height or 0.7 + 2.9 * rows)
+    size = (width or 2.2 + panel_width * columns, height or 0.7 + (panel_width - 0.2) * rows)
     canvas = Canvas(figsize=size, layout="constrained")
-    grid = canvas.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    grid = canvas.subplots(rows, columns, sharex=share_axes, sharey=share_axes, squeeze=False)
     panels = list(grid.flat)
     for extra in panels[count:]:
         extra.set_visible(False)

@@ -1,0 +1,94 @@
+"""``span-vectors``: how far a model keeps the vectors of labels apart."""
+
+from pathlib import Path
+from typing import Annotated
+
+import spacy
+import typer
+from spacy.cli._util import setup_gpu
+from wasabi import msg
+
+from ..corpus.io import docbin_paths, read_docs
+from ..diagnostics.missampling import find_component
+from ..diagnostics.projection import SPANS, Projection, collect_span_vectors, project
+from ..diagnostics.projection_plot import draw_projections
+from ..diagnostics.sparsity_plot import check_drawable
+from ..errors import Errors
+from ._app import command, write_json
+
+
+def span_vectors(
+    model: str, data: Path, *, spans: int = SPANS, component: str | None = None, seed: int = 0
+) -> Projection:
+    """Project the span vectors of a saved pipeline.
+
+    model (str): The pipeline's directory or package name.
+    data (Path): A corpus with all entities.
+    spans (int): How many spans at most, half of them entities.
+    component (Optional[str]): The component's name; the first of its kind if not given.
+    seed (int): Seed of the choice of spans that are no entities.
+    RETURNS (Projection): The spans in a plane.
+    """
+    docbin_paths(data)
+    try:
+        nlp = spacy.load(model)
+    except OSError as error:
+        if Path(model).exists():
+            raise
+        raise OSError(Errors.R134.format(path=model)) from error
+    pipe = find_component(nlp, component, path=model)
+    docs = read_docs(data, nlp.vocab)
+    return project(collect_span_vectors(nlp, pipe, docs, spans=spans, seed=seed))
+
+
+@command("span-vectors")
+def span_vectors_cli(
+    data: Annotated[Path, typer.Argument(help="Gold corpus: .spacy file or directory.")],
+    models: Annotated[
+        list[str],
+        typer.Argument(help="Pipelines with robust_span_ner: directories or packages."),
+    ],
+    spans: Annotated[
+        int, typer.Option("--spans", "-n", help="Spans at most, half of them entities.")
+    ] = SPANS,
+    component: Annotated[
+        str | None, typer.Option(help="The component's name, if there are several.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the choice of other spans.")] = 0,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the spans: a .png, .svg or .pdf file.")
+    ] = None,
+    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU.")] = -1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the figures to a JSON file.")
+    ] = None,
+) -> None:
+    """Project the span vectors of pipelines to a plane, by label (Si et al. 2022, figure 4).
+
+    Compare a pipeline that was trained with the contrastive term with one that was not: the term
+    is to draw entities of a label together, and away from others. The mean cosines say so in
+    numbers. The projection is a principal component analysis of the vectors, scaled to length one.
+    """
+    if plot is not None:
+        check_drawable(plot)
+    setup_gpu(gpu_id, silent=True)
+    found = {
+        model: span_vectors(model, data, spans=spans, component=component, seed=seed)
+        for model in models
+    }
+    figures = {name: projection.as_dict() for name, projection in found.items()}
+    if plot is not None:
+        draw_projections(found, plot)
+    if output is not None:
+        write_json(figures, output)
+    if as_json:
+        write_json(figures, None)
+        return
+    msg.text("Mean cosine of entities")
+    rows = [
+        (name, *(f"{value:.3f}" for value in (p.within, p.between, p.to_outside)), len(p.labels))
+        for name, p in found.items()
+    ]
+    header = ("pipeline", "same label", "other label", "no entity", "spans")
+    msg.table(rows, header=header, aligns=("l", *"rrrr"), divider=True)
