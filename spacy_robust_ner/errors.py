@@ -115,6 +115,11 @@ class Errors(metaclass=_WithCode):
         "Retrieval mixes the probabilities of independent spans; with the loss {loss} spans "
         "compete. Set retrieval to null, or use another loss."
     )
+    R142 = (
+        "The loss {loss} learns what is no entity from the negatives that the sampler draws, and "
+        "with rate = 0 it draws none. Set sampler.rate above 0 (Li et al. use 0.35), use another "
+        "sampler, or the loss spacy_robust_ner.SegmentationLikelihood.v1, which needs none."
+    )
     R141 = (
         "Conf-MPU needs a first-stage pipeline, and its path is not set. Train one, for instance "
         "with the method span-ns, and give it as --paths.first_stage training/model-best."
@@ -345,6 +350,11 @@ class Errors(metaclass=_WithCode):
         "The pipeline '{path}' has no component robust_token_tagger{wanted}. Its components: "
         "{known}."
     )
+    R194 = (
+        "There is nothing to detect: among the tokens of '{masked}' that are marked O and may hide "
+        "entities there must be some that '{gold}' has in entities, and others. Give a corpus as "
+        "'spacy-robust-ner mask' writes it, with its gold corpus."
+    )
 
 
 class Warnings(metaclass=_WithCode):
@@ -358,7 +368,7 @@ class Warnings(metaclass=_WithCode):
         "tokens and can be neither learned nor found by '{name}'. Raise max_width in its model."
     )
     W101 = (
-        "'{name}' can't estimate how many entities to expect: no labeled string comes twice in "
+        "'{name}' can't estimate how many entities to expect: no string is labeled twice in "
         "the training data. It takes the ratio of labeled ones, {ratio:.4f}, which is too low if "
         "labels are missing. Set 'ratio' in its ratio block to a number."
     )

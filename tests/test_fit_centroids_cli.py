@@ -18,6 +18,13 @@ SENTENCES = [
 ]
 
 
+SETTINGS = {
+    "sampler": {"@misc": "spacy_robust_ner.UniformSampler.v1", "rate": 0.35},
+    "loss": {"@misc": "spacy_robust_ner.CrossEntropy.v1"},
+    "ratio": None,
+}
+
+
 def make_docs(vocab):
     for words, ents in SENTENCES:
         doc = Doc(vocab, words=words)
@@ -29,7 +36,7 @@ def make_docs(vocab):
 def save_pipeline(folder, *, retrieval, seed=0):
     spacy.util.fix_random_seed(seed)
     nlp = spacy.blank("en")
-    nlp.add_pipe("robust_span_ner", config={"retrieval": retrieval})
+    nlp.add_pipe("robust_span_ner", config={**SETTINGS, "retrieval": retrieval})
     nlp.initialize(lambda: [Example(doc.copy(), doc) for doc in make_docs(nlp.vocab)])
     nlp.to_disk(folder)
     return nlp

@@ -26,6 +26,7 @@ from ..span.contrastive import ContrastiveTerm
 from ..span.objective import BatchTerms, Course, SpanObjective
 from ..span.ratio import RatioTerm
 from ..span.retrieval import Centroids
+from ..span.samplers import UniformSampler
 from ..span.segmentation_objective import SegmentationLikelihood, SegmentationObjective
 from ..types import NegativeSampler, SampleObserver, SpanLoss, SpanOutput
 from .confidence import ConfidenceSource
@@ -55,9 +56,13 @@ max_width = 10
 
 [sampler]
 @misc = "spacy_robust_ner.UniformSampler.v1"
+rate = 0.0
 
 [loss]
-@misc = "spacy_robust_ner.CrossEntropy.v1"
+@misc = "spacy_robust_ner.SegmentationLikelihood.v1"
+
+[ratio]
+@misc = "spacy_robust_ner.RatioTerm.v1"
 
 [scorer]
 @scorers = "spacy_robust_ner.entity_scorer.v1"
@@ -73,7 +78,7 @@ DEFAULTS = Config().from_str(default_config + default_tok2vec_config)
         "sampler": DEFAULTS["sampler"],
         "loss": DEFAULTS["loss"],
         "contrastive": None,
-        "ratio": None,
+        "ratio": DEFAULTS["ratio"],
         "retrieval": None,
         "confidence": None,
         "annotate_ents": True,
@@ -85,7 +90,7 @@ DEFAULTS = Config().from_str(default_config + default_tok2vec_config)
         "default_complete": False,
         "withdraw_doubtful": False,
         "use_all_true_negatives": True,
-        "flat": False,
+        "flat": True,
         "max_epochs": 10,
         "head_learn_rate_scale": 1.0,
         "scorer": DEFAULTS["scorer"],
@@ -394,8 +399,11 @@ class RobustSpanNER(RobustPipe):
             raise ValueError(Errors.R111.format(loss=name, sampler=sampler))
         if loss.needs_confidence and self.confidence is None:
             raise ValueError(Errors.R113.format(loss=name))
-        if isinstance(loss, SegmentationLikelihood) and self.retrieval is not None:
-            raise ValueError(Errors.R140.format(loss=name))
+        if isinstance(loss, SegmentationLikelihood):
+            if self.retrieval is not None:
+                raise ValueError(Errors.R140.format(loss=name))
+        elif isinstance(self.sampler, UniformSampler) and not self.sampler.rate:
+            raise ValueError(Errors.R142.format(loss=name))
 
     def _table(self, docs: Sequence[Doc]) -> CandidateTable:
         return CandidateTable([len(doc) for doc in docs], max_width=self.max_width)

@@ -7,7 +7,7 @@ batches, order and dropout. Afterwards weights, gradients and random generators 
 
 import copy
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -73,12 +73,21 @@ class Trial:
         self.pipe = pipe
         self._encoders = shared_encoders(nlp, pipe)
 
-    def train(self, examples: Iterable[Example], *, epochs: int, title: str) -> None:
+    def train(
+        self,
+        examples: Iterable[Example],
+        *,
+        epochs: int,
+        title: str,
+        after_epoch: Callable[[int], None] | None = None,
+    ) -> None:
         """Train as the run would.
 
         examples (Iterable[Example]): The training examples.
         epochs (int): How many epochs.
         title (str): What the progress bar says.
+        after_epoch (Optional[Callable[[int], None]]): Is told how many epochs are completed. It
+            may predict, but must not draw random numbers.
         """
         config = self.nlp.config.interpolate()
         settings = registry.resolve(config["training"], schema=ConfigSchemaTraining)
@@ -107,6 +116,8 @@ class Trial:
                         component.finish_update(optimizer)
                     optimizer.step_schedules()
                     bar.update(len(batch))
+                if after_epoch is not None:
+                    after_epoch(epoch + 1)
 
     def decisions(
         self, examples: Iterable[Example]

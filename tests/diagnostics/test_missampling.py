@@ -35,6 +35,10 @@ from spacy_robust_ner.pipeline.span_batch import doc_key
 from spacy_robust_ner.recipes import config_text, make_config
 
 SETTINGS = {
+    "sampler": {"@misc": "spacy_robust_ner.UniformSampler.v1", "rate": 0.35},
+    "loss": {"@misc": "spacy_robust_ner.CrossEntropy.v1"},
+    "ratio": None,
+    "flat": False,
     "model": {
         "@architectures": "spacy_robust_ner.SpanModel.v1",
         "max_width": 4,
@@ -49,7 +53,7 @@ SETTINGS = {
             "subword_features": False,
         },
         "head": {"@architectures": "spacy_robust_ner.ConcatProductHead.v1", "hidden_width": 8},
-    }
+    },
 }
 
 

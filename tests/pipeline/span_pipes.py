@@ -40,6 +40,15 @@ HEADS = {
 }
 
 
+# The simplest objective: each span is classified for itself.
+INDEPENDENT_SPANS = {
+    "sampler": {"@misc": "spacy_robust_ner.AllSampler.v1"},
+    "loss": {"@misc": "spacy_robust_ner.CrossEntropy.v1"},
+    "ratio": None,
+    "flat": False,
+}
+
+
 def misc(name, **settings):
     """A config block of one of the registered parts."""
     return {"@misc": f"spacy_robust_ner.{name}.v1", **settings}
@@ -56,7 +65,7 @@ def model_config(*, head="concat", tok2vec=None, **settings):
 
 def pipe_config(*, head="concat", tok2vec=None, max_width=10, chunk_size=32768, **settings):
     model = model_config(head=head, tok2vec=tok2vec, max_width=max_width, chunk_size=chunk_size)
-    return {"sampler": misc("AllSampler"), **settings, "model": model}
+    return {**INDEPENDENT_SPANS, **settings, "model": model}
 
 
 def make_nlp(*, seed=1, **settings):

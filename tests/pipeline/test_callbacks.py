@@ -6,6 +6,7 @@ import spacy
 from spacy.cli.train import train as spacy_train
 from spacy.util import registry
 from span_pipes import (
+    INDEPENDENT_SPANS,
     NAME,
     TRAIN_DATA,
     change,
@@ -75,7 +76,7 @@ def test_plain_updates_follow_epochs():
 def test_callback_reaches_every_component_that_counts():
     nlp = make_nlp()
     nlp.add_pipe("sentencizer")
-    nlp.add_pipe(NAME, name="second", config={"sampler": misc("AllSampler")})
+    nlp.add_pipe(NAME, name="second", config=INDEPENDENT_SPANS)
     track_epochs(nlp, {"step": 17, "epoch": 4})
     assert [nlp.get_pipe(name).progress.epoch for name in (NAME, "second")] == [4, 4]
     assert registry.callbacks.get("spacy_robust_ner.track_epochs.v1")() is track_epochs

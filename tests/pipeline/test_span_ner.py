@@ -1,8 +1,11 @@
+import random
+
 import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.util import fix_random_seed
 from span_pipes import (
     HEADS,
     NAME,
@@ -19,7 +22,9 @@ from span_pipes import (
 )
 
 from spacy_robust_ner.candidates import CandidateTable
+from spacy_robust_ner.pipeline.label_statistics import EstimatedRatio
 from spacy_robust_ner.pipeline.span_inference import find_spans
+from spacy_robust_ner.span.segmentation_objective import SegmentationLikelihood
 
 
 def test_factory_is_found_with_its_defaults():
@@ -27,6 +32,22 @@ def test_factory_is_found_with_its_defaults():
     assert pipe.name == NAME
     assert pipe.max_width == 10
     assert pipe.labels == ()
+    assert isinstance(pipe.loss, SegmentationLikelihood)
+    assert isinstance(pipe.ratio, EstimatedRatio)
+    assert pipe.flat
+
+
+def test_defaults_find_what_lost_its_label():
+    nlp = spacy.blank("xx")
+    nlp.add_pipe(NAME)
+    fix_random_seed(0)
+    names = [f"Name{i}" for i in range(20)]
+    texts = [f"yesterday {name} came here" for name in names * 4]
+    rng = random.Random(0)
+    data = [(text, [(10, len(text) - 10, "PER")] * (rng.random() < 0.5)) for text in texts]
+    train(nlp, make_examples(nlp, data), steps=60, learn_rate=0.005)
+    found = sum(spans_of(doc.ents) == [(1, 2, "PER")] for doc in nlp.pipe(texts[:20]))
+    assert found >= 18
 
 
 def test_no_label_is_an_error():
