@@ -77,6 +77,20 @@ class Stage:
     texts: dict[str, list[float]]
 
 
+@dataclass(frozen=True)
+class FollowedDoc:
+    """A training document.
+
+    doc (Doc): With the tokens of the pipeline.
+    labeled (List[Tuple[int, int]]): Start and end of the entities that training knows.
+    gold (Optional[List[Tuple[int, int]]]): Start and end of all entities, if they are known.
+    """
+
+    doc: Doc
+    labeled: list[tuple[int, int]]
+    gold: list[tuple[int, int]] | None = None
+
+
 @dataclass
 class SpanCourse:
     """Follows the spans of some training documents. It is the `sample_observer` of a component,
@@ -84,26 +98,24 @@ class SpanCourse:
 
     nlp (Language): The pipeline.
     component (RobustSpanNER): Its component.
-    docs (Sequence[Doc]): Training documents, as they are trained on.
-    gold (Optional[Sequence[Doc]]): The same with all entities, if they are known.
+    followed (Sequence[FollowedDoc]): Training documents.
     texts (Sequence[str]): Strings whose mentions are to be followed.
     batch_size (int): Documents a batch.
     """
 
     nlp: Language
     component: RobustSpanNER
-    docs: Sequence[Doc]
-    gold: Sequence[Doc] | None = None
+    followed: Sequence[FollowedDoc]
     texts: Sequence[str] = ()
     batch_size: int = 32
     stages: list[Stage] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        lengths = [len(doc) for doc in self.docs]
+        lengths = [len(item.doc) for item in self.followed]
         self._table = CandidateTable(lengths, max_width=self.component.max_width)
-        self._place = {doc_key(doc): i for i, doc in enumerate(self.docs)}
-        self._labeled = self._entity_rows(self.docs)
-        everything = self._labeled if self.gold is None else self._entity_rows(self.gold)
+        self._place = {doc_key(item.doc): i for i, item in enumerate(self.followed)}
+        self._labeled = self._entity_rows([item.labeled for item in self.followed])
+        everything = self._entity_rows([item.gold or [] for item in self.followed])
         self._unlabeled = np.setdiff1d(everything, self._labeled)
         self._mentions = {text: self._mention_rows(text) for text in self.texts}
         self._sampled: list[Ints] = []
@@ -146,28 +158,27 @@ class SpanCourse:
 
     def as_dict(self) -> dict[str, Any]:
         """RETURNS (Dict[str, Any]): The figures, for JSON."""
-        return {"documents": len(self.docs), "stages": [asdict(stage) for stage in self.stages]}
+        return {"documents": len(self.followed), "stages": [asdict(stage) for stage in self.stages]}
 
     def _probabilities(self) -> Floats:
         found: list[NDArray[np.float32]] = []
-        for first in range(0, len(self.docs), self.batch_size):
-            batch = self.docs[first : first + self.batch_size]
-            bare = [bare_copy(doc, self.nlp) for doc in batch]
+        for first in range(0, len(self.followed), self.batch_size):
+            batch = self.followed[first : first + self.batch_size]
+            bare = [bare_copy(item.doc, self.nlp) for item in batch]
             found += self.component.entity_probabilities(
                 process_before(self.nlp, self.component.name, bare),
                 max_width=self.component.max_width,
             )
         return np.concatenate(found).astype(np.float64)
 
-    def _entity_rows(self, docs: Iterable[Doc]) -> Ints:
-        spans = [(i, ent.start, ent.end) for i, doc in enumerate(docs) for ent in doc.ents]
-        return self._rows(spans)
+    def _entity_rows(self, entities: Iterable[list[tuple[int, int]]]) -> Ints:
+        return self._rows([(i, start, end) for i, own in enumerate(entities) for start, end in own])
 
     def _mention_rows(self, text: str) -> Ints:
         spans = []
-        for i, doc in enumerate(self.docs):
-            for match in _positions(doc.text, text):
-                span = doc.char_span(match, match + len(text))
+        for i, item in enumerate(self.followed):
+            for match in _positions(item.doc.text, text):
+                span = item.doc.char_span(match, match + len(text))
                 if span is not None:
                     spans.append((i, span.start, span.end))
         return self._rows(spans)

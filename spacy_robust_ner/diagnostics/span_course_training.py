@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from spacy.language import Language
-from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
@@ -19,7 +18,7 @@ from ..errors import Errors
 from ..pipeline.span_batch import doc_key
 from ..pipeline.span_ner import RobustSpanNER
 from .missampling import find_component
-from .span_course import SpanCourse
+from .span_course import FollowedDoc, SpanCourse
 
 DOCUMENTS = 300
 
@@ -53,8 +52,8 @@ def follow_training(
     """
     nlp = init_nlp(config, use_gpu=use_gpu)
     pipe = find_component(nlp, component)
-    docs = _choose(_training_docs(nlp), texts, documents)
-    course = SpanCourse(nlp, pipe, docs, _gold_of(docs, gold, nlp), texts)
+    examples = _choose(_training_examples(nlp), texts, documents)
+    course = SpanCourse(nlp, pipe, _follow(examples, gold, nlp), texts)
     _record_epochs(nlp, pipe, course, on_stage)
     pipe.sample_observer = course
     try:
@@ -88,32 +87,43 @@ def _record_epochs(
     nlp.update = recording_update  # type: ignore[method-assign, assignment]
 
 
-def _training_docs(nlp: Language) -> list[Doc]:
+def _training_examples(nlp: Language) -> list[Example]:
     config = nlp.config.interpolate()
     corpora = Config(registry.resolve({"corpora": config["corpora"]}))
     (corpus,) = resolve_dot_names(corpora, [config["training"]["train_corpus"]])
-    return [example.reference for example in corpus(nlp) if len(example.reference)]
+    return [example for example in corpus(nlp) if len(example.predicted)]
 
 
-def _choose(docs: list[Doc], texts: Sequence[str], limit: int) -> list[Doc]:
+def _choose(examples: list[Example], texts: Sequence[str], limit: int) -> list[Example]:
     if limit < 1:
         raise ValueError(Errors.R086.format(option="documents", value=limit, minimum=1))
-    count = min(limit, len(docs))
-    chosen = [docs[i * len(docs) // count] for i in range(count)]
-    mentioning = (doc for doc in docs if any(text in doc.text for text in texts))
-    unique = {doc_key(doc): doc for doc in (*chosen, *islice(mentioning, limit))}
+    count = min(limit, len(examples))
+    chosen = [examples[i * len(examples) // count] for i in range(count)]
+    mentioning = (eg for eg in examples if any(text in eg.predicted.text for text in texts))
+    # The same words come to the same number, whichever document they are from.
+    unique = {doc_key(eg.predicted): eg for eg in (*chosen, *islice(mentioning, limit))}
     for text in texts:
-        if not any(text in doc.text for doc in unique.values()):
+        if not any(text in example.predicted.text for example in unique.values()):
             raise ValueError(Errors.R222.format(text=text))
     return list(unique.values())
 
 
-def _gold_of(docs: Sequence[Doc], path: Path | None, nlp: Language) -> list[Doc] | None:
+def _follow(examples: Sequence[Example], path: Path | None, nlp: Language) -> list[FollowedDoc]:
     if path is None:
-        return None
-    wanted = {doc_key(doc) for doc in docs}
+        return [FollowedDoc(eg.predicted, _entities(eg)) for eg in examples]
+    wanted = {doc_key(example.reference) for example in examples}
     found = {key: doc for doc in read_docs(path, nlp.vocab) if (key := doc_key(doc)) in wanted}
-    for doc in docs:
-        if doc_key(doc) not in found:
-            raise ValueError(Errors.R223.format(path=path, text=doc.text[:60]))
-    return [found[doc_key(doc)] for doc in docs]
+    followed = []
+    for example in examples:
+        gold = found.get(doc_key(example.reference))
+        if gold is None:
+            raise ValueError(Errors.R223.format(path=path, text=example.reference.text[:60]))
+        known = _entities(Example(example.predicted, gold))
+        followed.append(FollowedDoc(example.predicted, _entities(example), known))
+    return followed
+
+
+def _entities(example: Example) -> list[tuple[int, int]]:
+    """RETURNS (List[Tuple[int, int]]): The annotated entities, in tokens of the pipeline."""
+    spans = example.get_aligned_spans_y2x(example.reference.ents)
+    return [(span.start, span.end) for span in spans]
