@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 
 import srsly
@@ -90,7 +91,8 @@ def _content_hash(files: tuple[tuple[Path, int], ...]) -> str:
 
 
 def _is_joined(dataset: Dataset) -> bool:
-    return len(dataset.train) > 1 or dataset.train[0].complete is not None
+    (first, *others) = dataset.train
+    return bool(others) or first != Part(first.path)
 
 
 def _locate_joined(dataset: Dataset, output: Path) -> Path:
@@ -100,7 +102,7 @@ def _locate_joined(dataset: Dataset, output: Path) -> Path:
 
 
 def _directory(output: Path, dataset: Dataset, what: str) -> Path:
-    parts = [(corpus_hash(part.path), part.complete) for part in dataset.train]
+    parts = [(corpus_hash(part.path), part.complete, part.limit) for part in dataset.train]
     made_from = srsly.json_dumps([parts, what, version("spacy-robust-ner")])
     digest = hashlib.sha256(made_from.encode("utf8")).hexdigest()[:12]
     return output / CORPORA / f"{dataset.name}--{what}--{digest}"
@@ -108,7 +110,7 @@ def _directory(output: Path, dataset: Dataset, what: str) -> Path:
 
 def _flagged(parts: tuple[Part, ...]) -> Iterator[Doc]:
     for part in parts:
-        for doc in stream_docs(part.path):
+        for doc in islice(stream_docs(part.path), part.limit):
             if part.complete is not None:
                 set_complete(doc, part.complete)
             yield doc

@@ -15,10 +15,12 @@ class Part:
     path (Path): The .spacy file or directory.
     complete (Optional[bool]): Whether its documents are annotated in full; None leaves their flags
         as they are.
+    limit (Optional[int]): How many documents to take, from the beginning; None for all.
     """
 
     path: Path
     complete: bool | None = None
+    limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class Variant:
     overrides (Dict[str, Any]): Config settings, in dotted notation.
     varied (Dict[str, Any]): Those of the settings that the experiment crosses with other values.
     first_stage (Optional[str]): Name of the variant whose pipeline it builds on.
+    encoders (Optional[Tuple[str, ...]]): Names of the encoders that it runs with; None for all.
     """
 
     method: str
@@ -53,6 +56,7 @@ class Variant:
     overrides: dict[str, Any] = field(default_factory=dict)
     varied: dict[str, Any] = field(default_factory=dict)
     first_stage: str | None = None
+    encoders: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -191,6 +195,8 @@ class Matrix:
             for masking in self.masking:
                 for variant in self.methods:
                     for encoder in dataset.encoders or self.encoders:
+                        if encoder.name not in (variant.encoders or (encoder.name,)):
+                            continue
                         overrides = {**self.overrides, **encoder.overrides, **variant.overrides}
                         for seed in self.seeds:
                             yield Cell(dataset, masking, variant, encoder, seed, overrides)

@@ -8,24 +8,11 @@ from typing import Any
 
 import srsly
 
-from ..errors import Errors
 from .cell import RESULT_FILE
 from .jobs import FAILURE_FILE
 
 RESULTS_FILE = "results.jsonl"
 FAILURES_FILE = "failures.jsonl"
-
-
-def read_results(output: Path) -> list[dict[str, Any]]:
-    """Read the finished cells of an experiment.
-
-    output (Path): The directory given to run_experiment.
-    RETURNS (List[Dict[str, Any]]): The results, by name of the cell.
-    """
-    results = [srsly.read_json(path) for path in sorted(output.glob(f"*/{RESULT_FILE}"))]
-    if not results:
-        raise FileNotFoundError(Errors.R204.format(path=output))
-    return results
 
 
 def valid_result(output: Path, name: str, fingerprint: dict[str, Any]) -> dict[str, Any] | None:

@@ -74,6 +74,15 @@ def test_parts_are_joined_with_their_flags(tmp_path):
     assert [stated_complete(doc) for doc in stream_docs(flagged.path)] == [True, False, False]
 
 
+def test_parts_can_be_bounded(tmp_path):
+    a = write(tmp_path / "a.spacy", ["Rome", "Oslo", "Bern"])
+    two = prepare_corpus(dataset(Part(a, limit=2)), None, tmp_path / "out")
+    one = prepare_corpus(dataset(Part(a, limit=1)), Masking(1.0), tmp_path / "out")
+    assert entities(two.path) == [["Rome"], ["Oslo"]]
+    assert entities(one.gold) == [["Rome"]]
+    assert entities(one.path) == [[]]
+
+
 def test_directories_stay_directories(tmp_path):
     write(tmp_path / "shards" / "1.spacy", ["Rome"])
     write(tmp_path / "shards" / "2.spacy", ["Oslo"])

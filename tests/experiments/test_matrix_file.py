@@ -103,6 +103,49 @@ def test_dataset_with_encoders_of_its_own_and_parts(tmp_path):
     assert found == [(Path("a.spacy"), None), (Path("b.spacy"), True)]
 
 
+def test_methods_with_settings_in_common_and_with_encoders_of_their_own(tmp_path):
+    methods = [
+        {"method": ["span-ns", "top-neg"], "overrides": {"training.dropout": 0.2}},
+        {"method": "nrces", "encoders": ["large"]},
+    ]
+    encoders = ["cnn", {"encoder": "trf", "name": "large"}]
+    matrix = load(tmp_path, methods=methods, encoders=encoders)
+    found = [(cell.variant.name, cell.encoder.name) for cell in matrix.cells()]
+    assert found == [
+        ("span-ns", "cnn"),
+        ("span-ns", "large"),
+        ("top-neg", "cnn"),
+        ("top-neg", "large"),
+        ("nrces", "large"),
+    ]
+    assert [variant.overrides for variant in matrix.methods] == [
+        {"training.dropout": 0.2},
+        {"training.dropout": 0.2},
+        {},
+    ]
+
+
+def test_file_with_a_base(tmp_path):
+    load(tmp_path, methods=["ner", "spancat"], seeds=[1, 2], title="Base")
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    srsly.write_yaml(folder / "a.yml", {"base": "../experiment.yml", "encoders": ["trf"]})
+    srsly.write_yaml(folder / "b.yml", {"base": "a.yml", "seeds": [3]})
+    matrix = load_matrix(folder / "b.yml")
+    assert matrix.title == "Base"
+    assert names(matrix) == ["two--given--ner--trf--seed3", "two--given--spancat--trf--seed3"]
+
+    srsly.write_yaml(folder / "b.yml", {"base": "c.yml"})
+    with pytest.raises(FileNotFoundError, match=r"c\.yml"):
+        load_matrix(folder / "b.yml")
+    srsly.write_yaml(folder / "c.yml", {"base": "b.yml"})
+    with pytest.raises(ValueError, match="its own base"):
+        load_matrix(folder / "b.yml")
+    srsly.write_yaml(folder / "c.yml", {"seds": [3]})
+    with pytest.raises(ValueError, match=r"c\.yml.*unknown field of the file 'seds'"):
+        load_matrix(folder / "b.yml")
+
+
 def test_first_stage_is_the_cell_of_the_same_data(tmp_path):
     methods = ["span-ns", {"method": "conf-mpu", "first_stage": "span-ns"}]
     matrix = load(tmp_path, methods=methods, masking=[0.5], seeds=[7])
@@ -145,6 +188,8 @@ def test_toml(tmp_path):
         ({"methods": "ner"}, "'methods' of the file should be a list"),
         ({"methods": [{"method": "ner", "vary": {"a.b": 3}}]}, "list of values for 'a.b'"),
         ({"methods": [{"method": "conf-mpu", "first_stage": "x"}]}, "first stage of conf-mpu 'x'"),
+        ({"methods": [{"method": ["ner", "nrces"], "name": "x"}]}, "can't share a name"),
+        ({"methods": [{"method": "ner", "encoders": ["x"]}]}, "encoder of ner 'x'; known: cnn"),
         ({"seeds": [0.5]}, "seed 0.5 is not a whole number"),
         ({"seeds": [1, 1]}, "'1' comes twice in seeds"),
         ({"masking": [80]}, "the rate 80 is no share between 0 and 1"),

@@ -11,7 +11,6 @@ from spacy_robust_ner.corpus.io import write_docs
 from spacy_robust_ner.experiments.executors import LocalExecutor
 from spacy_robust_ner.experiments.jobs import Outcome, refuse_job
 from spacy_robust_ner.experiments.matrix_file import load_matrix
-from spacy_robust_ner.experiments.results import read_results
 from spacy_robust_ner.experiments.runner import find_states, run_experiment
 
 
@@ -51,7 +50,6 @@ def test_finished_cells_are_kept(experiment, tmp_path):
     assert (again.trained, again.kept) == ([], [NER, SPANCAT])
     assert run(experiment, runs, force=True).trained == [NER, SPANCAT]
     assert cells_in(runs / "results.jsonl") == [NER, SPANCAT]
-    assert [result["cell"] for result in read_results(runs)] == [NER, SPANCAT]
 
 
 def test_changes_repeat_what_they_change(experiment, change, tmp_path):
@@ -163,8 +161,3 @@ def test_left_overs_of_a_killed_run_go_away(experiment, tmp_path):
     left_over.mkdir(parents=True)
     run(experiment, tmp_path / "runs")
     assert not left_over.exists()
-
-
-def test_no_results(tmp_path):
-    with pytest.raises(FileNotFoundError, match="R204"):
-        read_results(tmp_path)
