@@ -16,6 +16,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Corpus, Example
 from spacy.training.augment import dont_augment
+from spacy.util import registry
 from spacy.vocab import Vocab
 
 from .annotation import docs_in, set_complete, stated_complete
@@ -132,3 +133,17 @@ def make_corpus_reader_v1(
         augmenter=augmenter or dont_augment,
         spans_key=spans_key,
     )
+
+
+def training_reader(nlp: Language, path: Path) -> Callable[[Language], Iterable[Example]]:
+    """nlp (Language): A pipeline with its training config.
+    path (Path): A .spacy file or a directory of them.
+    RETURNS (Callable[[Language], Iterable[Example]]): The reader of the pipeline's training
+        corpus, for another path.
+    """
+    config = nlp.config.interpolate()
+    block = config["corpora"][config["training"]["train_corpus"].split(".", 1)[1]]
+    reader: Callable[[Language], Iterable[Example]] = registry.resolve(
+        {"reader": {**block, "path": str(path)}}
+    )["reader"]
+    return reader

@@ -37,7 +37,7 @@ ALLOWED = {
     "recipes": {"errors"},
     "corpus": {"errors", "annotation", "tags", "surface_forms", "label_study"},
     "sample": {"errors", "tags"},
-    "diagnostics": BASE | {"corpus", "pipeline", "span", "tagging", "recipes"},
+    "diagnostics": BASE | {"corpus", "pipeline", "span", "tagging", "recipes", "reader"},
     "experiments": {"errors", "annotation", "corpus", "recipes", "diagnostics", "pipeline"},
     "benchmarks": BASE | {"corpus", "pipeline", "architectures", "span", "tagging", "recipes"},
 }

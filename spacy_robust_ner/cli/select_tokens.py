@@ -1,6 +1,6 @@
 """``select``: the "O" tokens that a trained tagger takes for entities, to leave out of training."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -8,16 +8,14 @@ from typing import Annotated
 import spacy
 import typer
 from spacy.cli._util import setup_gpu
-from spacy.language import Language
 from spacy.training import Example
-from spacy.util import registry
 from wasabi import msg
 
 from ..corpus.io import docbin_paths, write_docs
-from ..errors import Errors
+from ..diagnostics.exploration import find_tagger
 from ..pipeline.span_batch import doc_key
-from ..pipeline.token_tagger import RobustTokenTagger
 from ..pipeline.two_step import mark_removed, rank_outside, write_removed
+from ..reader import training_reader
 from ..tagging.o_removal import RemovedTokens
 from ._app import command, write_json
 
@@ -59,7 +57,7 @@ def select_tokens(
     """
     docbin_paths(data)
     nlp = spacy.load(model)
-    pipe = _find_component(nlp, model, component)
+    pipe = find_tagger(nlp, component, path=model)
     if share is None:
         share = 0.025 if pipe.two_step is None else pipe.two_step.share
     examples = list(training_reader(nlp, data)(nlp))
@@ -68,24 +66,6 @@ def select_tokens(
     if corpus is not None:
         write_docs(mark_removed(examples, removed), corpus)
     return Selection(removed, _first_texts(removed, examples), output, corpus)
-
-
-def training_reader(nlp: Language, path: Path) -> Callable[[Language], Iterable[Example]]:
-    """RETURNS (Callable): The reader that a pipeline was trained with, for another path."""
-    config = nlp.config.interpolate()
-    block = config["corpora"][config["training"]["train_corpus"].split(".", 1)[1]]
-    reader: Callable[[Language], Iterable[Example]] = registry.resolve(
-        {"reader": {**block, "path": str(path)}}
-    )["reader"]
-    return reader
-
-
-def _find_component(nlp: Language, path: str, wanted: str | None) -> RobustTokenTagger:
-    for name, pipe in nlp.components:
-        if isinstance(pipe, RobustTokenTagger) and wanted in (None, name):
-            return pipe
-    named = "" if wanted is None else f" of the name '{wanted}'"
-    raise ValueError(Errors.R193.format(path=path, wanted=named, known=", ".join(nlp.pipe_names)))
 
 
 def _first_texts(removed: RemovedTokens, examples: Iterable[Example]) -> list[tuple[str, str]]:
