@@ -1,18 +1,13 @@
 """Drawings of O-values and of what removing low ones finds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from .detection import SHARES, DetectionPoint
 from .exploration import LABELED, OUTSIDE, UNLABELED, EpochValues
 from .o_value_study import OValueStudy, Reading, Spread, precision_at, recall_at
 from .page import Figure
 from .plots import COLOURS, as_figure, legend_beside, line_style, new_panels
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _GROUPS = {
     UNLABELED: ("unlabeled entities", COLOURS[2]),
@@ -163,12 +158,12 @@ def _on_curve(number: int, quantity: str) -> Reading:
     return read
 
 
-def _label_epochs(axes: Axes) -> None:
+def _label_epochs(axes: Any) -> None:
     axes.set_xlabel("epochs of exploration")
     axes.locator_params(axis="x", integer=True)
 
 
-def _draw_by_epoch(axes: Axes, study: OValueStudy, read: Reading) -> None:
+def _draw_by_epoch(axes: Any, study: OValueStudy, read: Reading) -> None:
     epochs = range(1, study.n_epochs + 1)
     for i, name in enumerate(study.names):
         spreads = [study.figure(name, epoch, read) for epoch in epochs]
@@ -177,7 +172,7 @@ def _draw_by_epoch(axes: Axes, study: OValueStudy, read: Reading) -> None:
 
 
 def _draw_line(
-    axes: Axes,
+    axes: Any,
     xs: Sequence[float],
     spreads: Sequence[Spread],
     label: str,
