@@ -60,31 +60,6 @@ class Variant:
 
 
 @dataclass(frozen=True)
-class Dataset:
-    """Training, development and test data.
-
-    name (str): What tables call it.
-    train (Tuple[Part, ...]): The training data.
-    dev (Path): The corpus that chooses the best checkpoint.
-    test (Path): The corpus of the reported figures.
-    lang (str): The language code.
-    gold (Optional[Path]): The training documents with all their entities, if it is known which ones
-        the training data lack.
-    mask_rate (float): The share of entities that the training data are known to lack.
-    encoders (Optional[Tuple[EncoderChoice, ...]]): Instead of the matrix's encoders.
-    """
-
-    name: str
-    train: tuple[Part, ...]
-    dev: Path
-    test: Path
-    lang: str = "en"
-    gold: Path | None = None
-    mask_rate: float = 0.0
-    encoders: tuple[EncoderChoice, ...] | None = None
-
-
-@dataclass(frozen=True)
 class Masking:
     """How many labels the training data lose, and which.
 
@@ -108,6 +83,35 @@ class Masking:
 
 
 @dataclass(frozen=True)
+class Dataset:
+    """Training, development and test data.
+
+    name (str): What tables call it.
+    train (Tuple[Part, ...]): The training data.
+    dev (Path): The corpus that chooses the best checkpoint.
+    test (Path): The corpus of the reported figures.
+    lang (str): The language code.
+    gold (Optional[Path]): The training documents with all their entities, if it is known which ones
+        the training data lack.
+    mask_rate (float): The share of entities that the training data are known to lack.
+    masking (Optional[Tuple[Optional[Masking], ...]]): Instead of the matrix's masking.
+    encoders (Optional[Tuple[EncoderChoice, ...]]): Instead of the matrix's encoders.
+    overrides (Dict[str, Any]): Config settings, in dotted notation.
+    """
+
+    name: str
+    train: tuple[Part, ...]
+    dev: Path
+    test: Path
+    lang: str = "en"
+    gold: Path | None = None
+    mask_rate: float = 0.0
+    masking: tuple[Masking | None, ...] | None = None
+    encoders: tuple[EncoderChoice, ...] | None = None
+    overrides: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Cell:
     """One training run.
 
@@ -116,7 +120,8 @@ class Cell:
     variant (Variant): The method.
     encoder (EncoderChoice): The encoder.
     seed (int): The random seed.
-    overrides (Dict[str, Any]): Config settings of the matrix, the encoder and the method.
+    overrides (Dict[str, Any]): Config settings of the matrix, the dataset, the encoder and the
+        method; of the same setting, the last one counts.
     """
 
     dataset: Dataset
@@ -192,11 +197,16 @@ class Matrix:
     def cells(self) -> Iterator[Cell]:
         """YIELDS (Cell): The runs, dataset by dataset."""
         for dataset in self.datasets:
-            for masking in self.masking:
+            for masking in dataset.masking or self.masking:
                 for variant in self.methods:
                     for encoder in dataset.encoders or self.encoders:
                         if encoder.name not in (variant.encoders or (encoder.name,)):
                             continue
-                        overrides = {**self.overrides, **encoder.overrides, **variant.overrides}
+                        overrides = {
+                            **self.overrides,
+                            **dataset.overrides,
+                            **encoder.overrides,
+                            **variant.overrides,
+                        }
                         for seed in self.seeds:
                             yield Cell(dataset, masking, variant, encoder, seed, overrides)

@@ -74,14 +74,12 @@ class _Reader:
 
     def matrix(self, data: Any, stem: str) -> Matrix:
         check_fields(data, "the file", _FIELDS, required=("datasets", "methods"))
-        masking = [m for entry in data.get("masking", [None]) for m in self.masking(entry)]
         methods = [v for entry in data["methods"] for v in self.variants(entry)]
         methods = list(_varied(methods, data.get("vary", {})))
         matrix = Matrix(
             title=data.get("title", stem),
             datasets=[self.dataset(entry) for entry in data["datasets"]],
-            # Nothing to mask is the same for every kind.
-            masking=list(dict.fromkeys(masking)),
+            masking=self.maskings(data.get("masking", [None])),
             methods=methods,
             encoders=[self.encoder(entry) for entry in data.get("encoders", ["cnn"])],
             seeds=[as_seed(seed) for seed in data.get("seeds", [0])],
@@ -102,12 +100,14 @@ class _Reader:
             "lang": str,
             "gold": str,
             "mask_rate": (int, float),
+            "masking": list,
             "encoders": list,
+            "overrides": dict,
         }
         check_fields(entry, "a dataset", known, required=("name", "train", "dev", "test"))
         train = entry["train"]
         parts = [self.part(part) for part in (train if isinstance(train, list) else [train])]
-        encoders = entry.get("encoders")
+        masking, encoders = entry.get("masking"), entry.get("encoders")
         return Dataset(
             name=as_name(entry["name"]),
             train=tuple(parts),
@@ -116,7 +116,9 @@ class _Reader:
             lang=entry.get("lang", "en"),
             gold=Path(entry["gold"]) if "gold" in entry else None,
             mask_rate=as_rate(entry.get("mask_rate", 0.0)),
+            masking=None if masking is None else tuple(self.maskings(masking)),
             encoders=None if encoders is None else tuple(self.encoder(e) for e in encoders),
+            overrides=dict(entry.get("overrides", {})),
         )
 
     def part(self, entry: Any) -> Part:
@@ -125,6 +127,10 @@ class _Reader:
         known = {"path": str, "complete": bool, "limit": int}
         check_fields(entry, "a part of the training data", known, required=("path",))
         return Part(Path(entry["path"]), entry.get("complete"), entry.get("limit"))
+
+    def maskings(self, entries: list[Any]) -> list[Masking | None]:
+        # Nothing to mask is the same for every kind.
+        return list(dict.fromkeys(m for entry in entries for m in self.masking(entry)))
 
     def masking(self, entry: Any) -> Iterable[Masking | None]:
         if entry is None:

@@ -94,6 +94,18 @@ def test_values_that_are_no_names_become_names(tmp_path):
     assert [v.name for v in matrix.methods] == ["ner-name=a-b-c", "ner-name=d"]
 
 
+def test_dataset_with_masking_and_settings_of_its_own(tmp_path):
+    steps = "training.max_steps"
+    own = {**DATA, "name": "own", "masking": [0, 0.8], "overrides": {steps: 7}}
+    matrix = load(tmp_path, datasets=[DATA, own], masking=[0.5], overrides={steps: 5})
+    found = [(c.name.split("--")[:2], c.overrides[steps]) for c in matrix.cells()]
+    assert found == [
+        (["two", "entity-0.5"], 5),
+        (["own", "given"], 7),
+        (["own", "entity-0.8"], 7),
+    ]
+
+
 def test_dataset_with_encoders_of_its_own_and_parts(tmp_path):
     parts = ["a.spacy", {"path": "b.spacy", "complete": True}]
     biomedical = {**DATA, "name": "bio", "train": parts, "encoders": ["bilstm"]}
