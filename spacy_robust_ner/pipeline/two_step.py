@@ -1,4 +1,6 @@
-"""Two-step positive-unlabeled learning: explore, remove suspicious "O" tokens, start again."""
+"""Two-step positive-unlabeled learning (Zhang et al. 2024): explore, remove suspicious "O" tokens,
+start again.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
