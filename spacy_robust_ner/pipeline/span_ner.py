@@ -88,7 +88,7 @@ DEFAULTS = Config().from_str(default_config + default_tok2vec_config)
         "threshold": None,
         "rejected_spans_key": REJECTED_SPANS_KEY,
         "default_complete": False,
-        "withdraw_doubtful": False,
+        "withdraw_doubtful": True,
         "use_all_true_negatives": True,
         "flat": True,
         "max_epochs": 10,

@@ -73,7 +73,7 @@ DEFAULTS = Config().from_str(default_config + default_tok2vec_config)
         "threshold": None,
         "rejected_spans_key": REJECTED_SPANS_KEY,
         "default_complete": False,
-        "withdraw_doubtful": False,
+        "withdraw_doubtful": True,
         "head_learn_rate_scale": 1.0,
         "scorer": DEFAULTS["scorer"],
     },

@@ -46,6 +46,7 @@ INDEPENDENT_SPANS = {
     "loss": {"@misc": "spacy_robust_ner.CrossEntropy.v1"},
     "ratio": None,
     "flat": False,
+    "withdraw_doubtful": False,
 }
 
 
