@@ -13,6 +13,7 @@ from . import generate_sample as _generate_sample  # noqa: F401
 from . import init_config as _init_config  # noqa: F401
 from . import mask as _mask  # noqa: F401
 from . import missampling as _missampling  # noqa: F401
+from . import missampling_by_masking as _missampling_by_masking  # noqa: F401
 from . import o_values as _o_values  # noqa: F401
 from . import missampling_by_masking as _missampling_by_masking  # noqa: F401
 from . import report as _report  # noqa: F401

@@ -78,6 +78,7 @@ class LengthClass:
     negatives (int): Sampled negatives.
     missampled (int): How many of them are unlabeled entities.
     rate (float): Missampled by negatives.
+    rate_if_uniform (float): The rate to expect of as many uniformly drawn spans.
     clean (float): Share of the samples without any unlabeled entity.
     clean_if_uniform (float): What eq. 6 says of as many uniformly drawn spans.
     clean_bound (Optional[float]): The mean of eq. 11; None if the sampler has no rate a token.
@@ -89,6 +90,7 @@ class LengthClass:
     negatives: int
     missampled: int
     rate: float
+    rate_if_uniform: float
     clean: float
     clean_if_uniform: float
     clean_bound: float | None
@@ -99,6 +101,7 @@ class SamplerMissampling:
     """The missampling of one sampler.
 
     name (str): The sampler.
+    rate (Optional[float]): λ, its negatives a token, if that is how it counts.
     rates (List[float]): The missampling rate of each repetition (eq. 12).
     mean (float): Their mean.
     sd (float): Their standard deviation.
@@ -110,6 +113,7 @@ class SamplerMissampling:
     """
 
     name: str
+    rate: float | None
     rates: list[float]
     mean: float
     sd: float
@@ -132,18 +136,15 @@ class SamplerMissampling:
             _rate([sample for sample in samples if sample.repetition == number])
             for number in repetitions
         ]
-        negatives = sum(sample.negatives for sample in samples)
-        expected = sum(
-            sample.negatives * sample.unlabeled / sample.pool for sample in samples if sample.pool
-        )
         return cls(
             name=name,
+            rate=rate,
             rates=rates,
             mean=fmean(rates) if rates else 0.0,
             sd=stdev(rates) if len(rates) > 1 else 0.0,
-            negatives=negatives,
+            negatives=sum(sample.negatives for sample in samples),
             missampled=sum(sample.missampled for sample in samples),
-            mean_if_uniform=expected / negatives if negatives else 0.0,
+            mean_if_uniform=_rate_if_uniform(samples),
             by_length=_length_classes(rate, samples, n_repetitions=len(repetitions)),
         )
 
@@ -186,6 +187,14 @@ def _rate(samples: Sequence[DocumentSample]) -> float:
     return sum(sample.missampled for sample in samples) / negatives if negatives else 0.0
 
 
+def _rate_if_uniform(samples: Sequence[DocumentSample]) -> float:
+    negatives = sum(sample.negatives for sample in samples)
+    expected = sum(
+        sample.negatives * sample.unlabeled / sample.pool for sample in samples if sample.pool
+    )
+    return expected / negatives if negatives else 0.0
+
+
 def _length_classes(
     rate: float | None, samples: Sequence[DocumentSample], *, n_repetitions: int
 ) -> list[LengthClass]:
@@ -208,6 +217,7 @@ def _length_class(
         negatives=sum(sample.negatives for sample in samples),
         missampled=sum(sample.missampled for sample in samples),
         rate=_rate(samples),
+        rate_if_uniform=_rate_if_uniform(samples),
         clean=fmean(sample.missampled == 0 for sample in samples),
         clean_if_uniform=fmean(
             clean_probability(

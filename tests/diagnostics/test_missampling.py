@@ -137,9 +137,11 @@ def test_figures_of_samples():
     short, long = figures.by_length
     assert (short.low, short.high, short.documents) == (1, 4, 1)
     assert (short.rate, short.clean) == (0.75, 0.0)
+    assert short.rate_if_uniform == pytest.approx(2 / 8)
     assert short.clean_if_uniform == pytest.approx(6 / 8 * 5 / 7)
     assert (long.low, long.high, long.documents) == (11, 12, 1)
     assert (long.rate, long.clean) == (1 / 16, 0.5)
+    assert long.rate_if_uniform == pytest.approx(1 / 40)
     assert long.clean_bound == pytest.approx(clean_bound(0.5, 12))
     assert SamplerMissampling.from_samples("x", None, samples).by_length[0].clean_bound is None
 
@@ -366,6 +368,33 @@ def test_command_with_a_config(saved, tmp_path):
     assert figures == json.loads(second.stdout)
     assert (figures["epoch"], figures["samplers"][0]["name"]) == (0, "own")
     assert 0 < figures["samplers"][0]["mean"] < 0.3
+
+
+def test_rates_by_masking(saved, tmp_path):
+    output, plot = tmp_path / "rates.json", tmp_path / "rates.svg"
+    arguments = [saved / "model", saved / "gold.spacy", "-p", 0.2, "-p", 0.9, "-s", "all"]
+    result = CliRunner().invoke(
+        app,
+        [
+            str(part)
+            for part in ("missampling-by-masking", *arguments, "-o", output, "--plot", plot)
+        ],
+    )
+    assert result.exit_code == 0, result.output
+    few, many = json.loads(output.read_text(encoding="utf8")).values()
+    assert 0 < few["unlabeled"] < many["unlabeled"] < few["entities"] == many["entities"]
+    for report in (few, many):
+        own, everything = report["samplers"]
+        assert (own["name"], everything["name"]) == ("own", "all")
+        assert everything["mean"] == pytest.approx(everything["mean_if_uniform"])
+        assert everything["missampled"] == 10 * report["unlabeled"]
+        assert f"{100 * own['mean']:.3f}" in result.output
+    assert "<svg" in plot.read_text(encoding="utf8")
+    missing = CliRunner().invoke(
+        app, ["missampling-by-masking", str(saved / "at-{share}"), str(saved / "gold.spacy")]
+    )
+    assert "[R134]" in missing.output
+    assert "at-0.1" in missing.output
 
 
 @pytest.mark.parametrize(
