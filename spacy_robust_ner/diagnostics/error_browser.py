@@ -139,7 +139,8 @@ def _markup(runs: Sequence[dict[str, Any]], labels: Sequence[str]) -> str:
     )
     return f"""
 <p>Passages in which something went wrong or a masked entity was found again, with the true
-entities above and the predicted ones below; one seed of each setting. {bounds}Documents of more
+entities above and the predicted ones below; one seed of each setting. In a dashed frame are
+entities that had lost their label in training. {bounds}Documents of more
 than {WHOLE} tokens are cut to {CONTEXT} tokens around what there is to see.</p>
 <noscript><p>The browser of errors needs JavaScript.</p></noscript>
 <form id="error-filters" class="filters">

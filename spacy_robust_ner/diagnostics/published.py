@@ -1,7 +1,7 @@
 """Figures of publications, to stand beside our own where the setting is the same.
 
-They are in ``published.csv``: test F1 by dataset, share of masked entities, method and encoder,
-with the table that they come from. Datasets whose name ends in "distant" are annotated by a
+They are in ``published.csv``: F1 by dataset, share of masked entities, method and encoder, with the
+table that they come from. Datasets whose name ends in "distant" are annotated by a
 knowledge base, those in "annotated" are the human part of a dataset that also has a distant one.
 """
 
@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Literal
 
 from .comparison import Row, Section
 from .results import Masking
@@ -22,14 +23,18 @@ class Published:
     dataset (str): The dataset.
     mask_rate (float): The share of entities that lost their label, each drawn for itself.
     method (str): The method, by our name.
+    variant (str): The variant of the method, by the name that our experiments give it.
+    split (Literal): Which data the figure is of.
     encoder (str): The encoder, as the publication calls it.
-    f1 (float): Test F1 in percent.
+    f1 (float): F1 in percent.
     source (str): Publication and table.
     """
 
     dataset: str
     mask_rate: float
     method: str
+    variant: str
+    split: Literal["test", "dev"]
     encoder: str
     f1: float
     source: str
@@ -44,6 +49,8 @@ def read_published() -> tuple[Published, ...]:
             dataset=row["dataset"],
             mask_rate=float(row["mask_rate"]),
             method=row["method"],
+            variant=row["variant"],
+            split="dev" if row["split"] == "dev" else "test",
             encoder=row["encoder"],
             f1=float(row["f1"]),
             source=row["source"],
@@ -59,12 +66,15 @@ def dataset_key(name: str) -> str:
     return re.sub("(ds|distantly)$", "distant", key)
 
 
-def find_published(dataset: str, masking: Masking, method: str) -> list[Published]:
+def find_published(
+    dataset: str, masking: Masking, method: str, variant: str | None = None
+) -> list[Published]:
     """Find the figures of the same setting.
 
     dataset (str): The name of our dataset.
     masking (Masking): What its training data lost.
     method (str): Our method.
+    variant (Optional[str]): Its variant; the method without changed settings if not given.
     RETURNS (List[Published]): The figures, whatever their encoder.
     """
     if masking.rate and masking.kind not in (None, "entity"):
@@ -74,20 +84,19 @@ def find_published(dataset: str, masking: Masking, method: str) -> list[Publishe
         entry
         for entry in read_published()
         if dataset_key(entry.dataset) == key
-        and entry.method == method
+        and (entry.method, entry.variant) == (method, variant or method)
         and abs(entry.mask_rate - masking.rate) < 1e-9
     ]
 
 
 def published_beside(section: Section) -> list[tuple[Row, Masking, Published]]:
     """RETURNS (List[Tuple[Row, Masking, Published]]): Each of our settings that was published,
-    with the publication. Of a method with variants, only the one without changed settings counts.
+    with the publication.
     """
     return [
         (row, column, entry)
         for row in section.rows
-        if row.variant == row.method
         for column in section.columns
         if section.runs(row, column)
-        for entry in find_published(section.dataset, column, row.method)
+        for entry in find_published(section.dataset, column, row.method, row.variant)
     ]

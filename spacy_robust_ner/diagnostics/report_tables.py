@@ -115,11 +115,12 @@ def calibration_table(section: Section, figures: SectionFigures) -> Table:
 
 def published_table(section: Section) -> Table | None:
     """RETURNS (Optional[Table]): Publications of the same settings, or None if there are none."""
+    read: dict[str, FigureOf] = {"test": percent("f1"), "dev": lambda r: 100 * r["dev_f1"]}
     rows = [
         [
             row.title,
-            section.column_title(column),
-            str(section.score(row, column, percent("f1"))),
+            f"{section.column_title(column)}, {entry.split}",
+            str(section.score(row, column, read[entry.split])),
             section.encoder,
             f"{entry.f1:.2f}",
             entry.encoder,

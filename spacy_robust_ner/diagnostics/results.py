@@ -123,6 +123,7 @@ _NEEDED = (
     "seed",
     "overrides",
     "training_seconds",
+    "dev_f1",
     "test",
     "recovery",
 )

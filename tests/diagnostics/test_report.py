@@ -43,7 +43,7 @@ def test_tables_of_the_report(written):
     assert re.search(r"\| SPAN-NS \| .*\] \| ▲ \+.* \[\+.*, \+.*\] \|", text)
     assert "With 80% masked, TOKEN-RATIO reaches F1" in text
     assert "1 run of the experiment failed or did not run yet" in text
-    assert re.search(r"\| TWO-STEP-CRF \| 70% masked \| \d.* \| cnn \| 61.19 \| LEBERT \|", text)
+    assert re.search(r"\| TWO-STEP-CRF \| 70% masked, test \| \d.* \| cnn \| 61.19 \| LEBERT", text)
     assert re.search(r"\| TOKEN-RATIO \| 11 \| ×0.61 \| 1,024 \| 1,000 \|", text)
 
 
