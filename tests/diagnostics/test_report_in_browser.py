@@ -3,6 +3,9 @@
 import random
 
 import pytest
+
+pytest.importorskip("fcntl", reason="the browser is driven through POSIX pipes")
+
 from chromium import Browser, find_chromium
 from made_runs import make_prediction, write_run
 
