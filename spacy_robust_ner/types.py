@@ -46,6 +46,25 @@ class SpanHead(Protocol):
         """
         ...
 
+    def represent(self, tokens: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+        """What the first layer sees of a few spans. For many of them it would be a huge table,
+        which `score` never makes.
+
+        tokens (Tensor): Token vectors. Shape: (tokens, width).
+        starts (Tensor): First token row of each span. Shape: (spans,).
+        ends (Tensor): One after its last token row. Shape: (spans,).
+        RETURNS (Tensor): Shape: (spans, representation).
+        """
+        ...
+
+    def similarity(self, tokens: Tensor, anchor: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+        """Compare the representations of many spans with a vector, without making them.
+
+        anchor (Tensor): Shape: (representation,).
+        RETURNS (Tensor): The dot product of anchor and normalised representation. Shape: (spans,).
+        """
+        ...
+
 
 @dataclass(frozen=True)
 class SamplerInput:
@@ -60,6 +79,7 @@ class SamplerInput:
     is_true_negative (Tensor): Spans that somebody vouches to be no entity.
     log_probs (Optional[Tensor]): Label log-probabilities, detached. Shape: (spans, labels).
     vectors (Optional[Tensor]): Span vectors, detached. Shape: (spans, hidden).
+    similarity (Optional[Tensor]): Mean cosine with the batch's positives.
     """
 
     rows: Tensor
@@ -71,6 +91,7 @@ class SamplerInput:
     is_true_negative: Tensor
     log_probs: Tensor | None = None
     vectors: Tensor | None = None
+    similarity: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -118,12 +139,14 @@ class NegativeSampler(Protocol):
 
     needs_scores (bool): Whether `keys` reads log-probabilities.
     needs_vectors (bool): Whether `keys` reads span vectors and the anchor.
+    needs_similarity (bool): Whether `keys` reads the similarity of span representations.
     is_uniform (bool): Whether the negatives are a fair sample of the candidates.
     per_document (bool): Whether `quota` counts for each document, or for the batch as a whole.
     """
 
     needs_scores: bool
     needs_vectors: bool
+    needs_similarity: bool
     is_uniform: bool
     per_document: bool
 

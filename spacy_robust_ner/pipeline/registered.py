@@ -13,6 +13,8 @@ from ..span.retrieval import MixingForm
 from ..span.samplers import (
     AllSampler,
     FractionSampler,
+    RankingEnd,
+    SimilarityOf,
     TopSimilaritySampler,
     UniformSampler,
     WeightedSampler,
@@ -50,9 +52,15 @@ def make_weighted_sampler_v1(
     )
 
 
-def make_top_similarity_sampler_v1(share: float = 0.05, seed: int = 0) -> NegativeSampler:
-    """The unlabeled spans of the batch that are most like its entities (Xu et al. 2023)."""
-    return TopSimilaritySampler(share=share, seed=seed)
+def make_top_similarity_sampler_v1(
+    share: float = 0.05,
+    end: RankingEnd = "top",
+    of: SimilarityOf = "hidden",
+    seed: int = 0,
+) -> NegativeSampler:
+    """The unlabeled spans of the batch that are most like its entities (Xu et al. 2023), or least;
+    by the head's hidden vectors, or by the representations that its first layer sees."""
+    return TopSimilaritySampler(share=share, end=end, of=of, seed=seed)
 
 
 def make_fraction_sampler_v1(

@@ -11,7 +11,13 @@ from ..candidates import BatchAnnotation, CandidateTable
 from ..errors import Errors
 from ..types import NegativeSample, NegativeSampler, Projections, SamplerContext, SpanHead
 from .ratio import RatioSample, RatioSubset
-from .scanning import candidate_tensors, positive_anchor, scan, without_dropout
+from .scanning import (
+    RepresentationSimilarity,
+    candidate_tensors,
+    positive_anchor,
+    scan,
+    without_dropout,
+)
 from .selection import NegativeSelection
 
 
@@ -78,7 +84,7 @@ def choose_spans(
     """
     scorer: SpanHead | None = None
     projections: Projections | None = None
-    anchor = None
+    anchor = similarity = None
     device = tokens.device
     with without_dropout(head):
         if sampler.needs_scores or sampler.needs_vectors or ratio_sample is not None:
@@ -86,6 +92,9 @@ def choose_spans(
             projections = scorer.prepare(tokens)
             if sampler.needs_vectors:
                 anchor = positive_anchor(scorer, projections, table, annotation)
+        if sampler.needs_similarity:
+            similarity = RepresentationSimilarity.of(as_span_head(head), tokens, table, annotation)
+            anchor = None if similarity is None else similarity.anchor
         context = SamplerContext(
             doc_lengths=torch.from_numpy(table.lengths).to(device),
             doc_candidates=torch.from_numpy(np.diff(table.doc_rows)).to(device),
@@ -106,6 +115,7 @@ def choose_spans(
             head=scorer,
             projections=projections,
             with_vectors=sampler.needs_vectors,
+            similarity=similarity,
         ):
             selection.add(spans)
             if ratio_sample is not None:

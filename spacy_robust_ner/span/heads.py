@@ -5,6 +5,8 @@ token (`prepare`), and only the rest once a span (`score`). The concatenated spa
 of the papers is never built. Ends are exclusive.
 """
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -25,6 +27,20 @@ def _init_linear(*layers: nn.Linear) -> None:
         nn.init.xavier_uniform_(layer.weight)
         if layer.bias is not None:
             nn.init.zeros_(layer.bias)
+
+
+def _by_norm(dot: Tensor, squared_norm: Tensor) -> Tensor:
+    return dot / squared_norm.clamp(min=1e-24).sqrt()
+
+
+def _sum_of_parts(parts: Sequence[tuple[Tensor, Tensor, Tensor]]) -> Tensor:
+    """parts (Sequence[Tuple[Tensor, Tensor, Tensor]]): Vectors, their part of the anchor, and the
+        row of each span.
+    RETURNS (Tensor): The similarity of representations that are these vectors side by side.
+    """
+    dot = torch.stack([(vectors @ anchor)[rows] for vectors, anchor, rows in parts]).sum(0)
+    norm = torch.stack([vectors.square().sum(1)[rows] for vectors, _, rows in parts]).sum(0)
+    return _by_norm(dot, norm)
 
 
 class ConcatProductHead(nn.Module):
@@ -87,6 +103,27 @@ class ConcatProductHead(nn.Module):
         linear = as_first.index_select(0, starts).add_(as_last.index_select(0, last))
         vectors = linear.addmm_(product, of_product.t()).tanh_()
         return SpanOutput(self.output(self.hidden_dropout(vectors)), vectors)
+
+    def represent(self, tokens: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+        """RETURNS (Tensor): Shape: (spans, 4 · width)."""
+        first, last = tokens.index_select(0, starts), tokens.index_select(0, ends - 1)
+        return torch.cat((first, last, first - last, first * last), dim=1)
+
+    def similarity(self, tokens: Tensor, anchor: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+        """anchor (Tensor): Shape: (4 · width,).
+        RETURNS (Tensor): Dot products with the normalised representations. Shape: (spans,).
+        """
+        of_first, of_last, of_difference, of_product = anchor.split(self.width)
+        last = ends - 1
+        product = tokens.index_select(0, starts) * tokens.index_select(0, last)
+        dot = (tokens @ (of_first + of_difference)).index_select(0, starts)
+        dot = dot + (tokens @ (of_last - of_difference)).index_select(0, last)
+        dot = dot + product @ of_product
+        squares = tokens.square().sum(1)
+        both = squares.index_select(0, starts) + squares.index_select(0, last)
+        # |a - b|^2 = |a|^2 + |b|^2 - 2ab
+        norm = 2 * both - 2 * product.sum(1) + product.square().sum(1)
+        return _by_norm(dot, norm)
 
     def forward(self, tokens: Tensor, starts: Tensor, ends: Tensor) -> SpanOutput:
         return self.score(self.prepare(tokens), starts, ends)
@@ -158,12 +195,34 @@ class WidthEmbeddingHead(nn.Module):
         RETURNS (SpanOutput): Logits and vectors.
         """
         as_first, as_last, by_width = projections
-        widths = (ends - starts - 1).clamp(max=self.embedding.num_embeddings - 1)
+        widths = self._width_rows(starts, ends)
         linear = as_first.index_select(0, starts)
         linear.add_(as_last.index_select(0, ends - 1)).add_(by_width.index_select(0, widths))
         inner = self.hidden_dropout(linear.relu_())
         vectors = torch.relu(self.hidden2(inner))
         return SpanOutput(self.output(self.hidden_dropout(vectors)), vectors)
+
+    def represent(self, tokens: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+        """RETURNS (Tensor): Shape: (spans, 2 · width + embedding width)."""
+        parts = tokens.index_select(0, starts), tokens.index_select(0, ends - 1)
+        return torch.cat((*parts, self.embedding(self._width_rows(starts, ends))), dim=1)
+
+    def similarity(self, tokens: Tensor, anchor: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+        """anchor (Tensor): Shape: (2 · width + embedding width,).
+        RETURNS (Tensor): Dot products with the normalised representations. Shape: (spans,).
+        """
+        of_first, of_last, of_width = anchor.split(
+            (self.width, self.width, self.embedding.embedding_dim)
+        )
+        parts = (
+            (tokens, of_first, starts),
+            (tokens, of_last, ends - 1),
+            (self.embedding.weight, of_width, self._width_rows(starts, ends)),
+        )
+        return _sum_of_parts(parts)
+
+    def _width_rows(self, starts: Tensor, ends: Tensor) -> Tensor:
+        return (ends - starts - 1).clamp(max=self.embedding.num_embeddings - 1)
 
     def forward(self, tokens: Tensor, starts: Tensor, ends: Tensor) -> SpanOutput:
         return self.score(self.prepare(tokens), starts, ends)
@@ -235,6 +294,19 @@ class BiaffineHead(nn.Module):
         logits = ended + start_logits.index_select(0, starts)
         vectors = start_view.index_select(0, starts) + end_view.index_select(0, last)
         return SpanOutput(logits, vectors)
+
+    def represent(self, tokens: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+        """RETURNS (Tensor): Start and end views. Shape: (spans, 2 · hidden)."""
+        start, end = torch.relu(self.start(tokens)), torch.relu(self.end(tokens))
+        return torch.cat((start.index_select(0, starts), end.index_select(0, ends - 1)), dim=1)
+
+    def similarity(self, tokens: Tensor, anchor: Tensor, starts: Tensor, ends: Tensor) -> Tensor:
+        """anchor (Tensor): Shape: (2 · hidden,).
+        RETURNS (Tensor): Dot products with the normalised representations. Shape: (spans,).
+        """
+        of_start, of_end = anchor.chunk(2)
+        start, end = torch.relu(self.start(tokens)), torch.relu(self.end(tokens))
+        return _sum_of_parts(((start, of_start, starts), (end, of_end, ends - 1)))
 
     def forward(self, tokens: Tensor, starts: Tensor, ends: Tensor) -> SpanOutput:
         return self.score(self.prepare(tokens), starts, ends)

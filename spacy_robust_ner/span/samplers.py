@@ -1,6 +1,7 @@
 """Which candidates become negatives. See `span.selection` for what samplers have in common."""
 
 import math
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
@@ -8,6 +9,9 @@ from torch import Tensor
 from ..errors import Errors
 from ..types import SamplerContext, SamplerInput
 from .hashing import hashed_uniform
+
+RankingEnd = Literal["top", "bottom"]
+SimilarityOf = Literal["hidden", "representation"]
 
 
 class _Seeded:
@@ -46,6 +50,7 @@ class AllSampler:
 
     needs_scores = False
     needs_vectors = False
+    needs_similarity = False
     is_uniform = True
     per_document = True
 
@@ -71,6 +76,7 @@ class UniformSampler(_Seeded):
 
     needs_scores = False
     needs_vectors = False
+    needs_similarity = False
     is_uniform = True
     per_document = True
 
@@ -108,6 +114,7 @@ class WeightedSampler(_Seeded):
 
     needs_scores = True
     needs_vectors = False
+    needs_similarity = False
     is_uniform = False
     per_document = True
 
@@ -160,25 +167,53 @@ class TopSimilaritySampler(_Seeded):
     many are drawn at random.
 
     share (float): Share of the candidates that become negatives.
+    end (str): "top", or "bottom" for those with the least mean cosine instead, to compare.
+    of (str): Which vectors: "hidden", the head's (the authors' code), or "representation", what
+        its first layer sees (the paper).
     seed (int): Seed of the generator.
     """
 
     needs_scores = False
-    needs_vectors = True
     is_uniform = False
     per_document = False
 
-    def __init__(self, *, share: float = 0.05, seed: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        share: float = 0.05,
+        end: RankingEnd = "top",
+        of: SimilarityOf = "hidden",
+        seed: int = 0,
+    ) -> None:
         super().__init__(seed)
         _check("share", share, 0 <= share <= 1, "a share between 0 and 1")
+        for name, value, known in (
+            ("end", end, get_args(RankingEnd)),
+            ("of", of, get_args(SimilarityOf)),
+        ):
+            if value not in known:
+                choices = ", ".join(known)
+                raise ValueError(Errors.R105.format(name=name, value=value, choices=choices))
         self.share = share
+        self.end = end
+        self.needs_vectors = of == "hidden"
+        self.needs_similarity = of == "representation"
 
     def keys(self, spans: SamplerInput, context: SamplerContext) -> Tensor:
         if context.anchor is None:
             return self.random(spans.rows)
+        similarity = self._similarity(spans, context.anchor)
+        return similarity if self.end == "top" else -similarity
+
+    def _similarity(self, spans: SamplerInput, anchor: Tensor) -> Tensor:
+        part = "top-similarity sampler"
+        if self.needs_similarity:
+            if spans.similarity is None:
+                raise ValueError(Errors.R104.format(part=part, value="similarity"))
+            return spans.similarity
         if spans.vectors is None:
-            raise ValueError(Errors.R104.format(part="top-similarity sampler", value="vectors"))
-        return torch.nn.functional.normalize(spans.vectors, dim=1) @ context.anchor
+            raise ValueError(Errors.R104.format(part=part, value="vectors"))
+        return torch.nn.functional.normalize(spans.vectors, dim=1) @ anchor
 
     def quota(self, pool_sizes: Tensor, context: SamplerContext) -> Tensor | None:
         return torch.ceil(pool_sizes.double() * self.share - 1e-9).long()
@@ -195,6 +230,7 @@ class FractionSampler:
 
     needs_scores = False
     needs_vectors = False
+    needs_similarity = False
     is_uniform = True
     per_document = True
 

@@ -7,6 +7,7 @@ alone, with gradient. A sampler that reads nothing needs no scores at all.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -137,6 +138,35 @@ def positive_anchor(
     return mean_unit_vector(head.score(projections, starts, ends).vectors)
 
 
+@dataclass(frozen=True)
+class RepresentationSimilarity:
+    """Compares the representations of spans with those of the batch's labelled ones.
+
+    head (SpanHead): The head.
+    tokens (Tensor): Token vectors. Shape: (tokens, width).
+    anchor (Tensor): Mean unit vector of the labelled spans. Shape: (representation,).
+    """
+
+    head: SpanHead
+    tokens: Tensor
+    anchor: Tensor
+
+    @classmethod
+    @torch.no_grad()
+    def of(
+        cls, head: SpanHead, tokens: Tensor, table: CandidateTable, annotation: BatchAnnotation
+    ) -> "RepresentationSimilarity | None":
+        """RETURNS (Optional[RepresentationSimilarity]): None if nothing is labelled."""
+        starts, ends = candidate_tensors(table.spans_at(annotation.positive_rows), tokens.device)
+        anchor = mean_unit_vector(head.represent(tokens, starts, ends))
+        return None if anchor is None else cls(head, tokens, anchor)
+
+    def __call__(self, starts: Tensor, ends: Tensor) -> Tensor:
+        """RETURNS (Tensor): Mean cosines. Shape: (spans,)."""
+        blocks = zip(starts.split(DEFAULT_BLOCK), ends.split(DEFAULT_BLOCK), strict=True)
+        return torch.cat([self.head.similarity(self.tokens, self.anchor, *pair) for pair in blocks])
+
+
 @torch.no_grad()
 def scan(
     table: CandidateTable,
@@ -147,6 +177,7 @@ def scan(
     head: SpanHead | None = None,
     projections: Projections | None = None,
     with_vectors: bool = True,
+    similarity: RepresentationSimilarity | None = None,
 ) -> Iterator[SamplerInput]:
     """Go through all candidates of a batch for those that choose among them.
 
@@ -157,6 +188,7 @@ def scan(
     head (Optional[SpanHead]): The head, with dropout switched off, if scores are wanted.
     projections (Optional[Projections]): From its `prepare`.
     with_vectors (bool): Whether span vectors are wanted as well as scores.
+    similarity (Optional[RepresentationSimilarity]): Compares the candidates with the positives.
     YIELDS (SamplerInput): The next candidates, with log-probabilities and vectors if there is a
         head.
     """
@@ -171,6 +203,9 @@ def scan(
                 blocks = score_blocks(head, projections, starts, ends)
                 logits = torch.cat([output.logits for output in blocks])
             log_probs = torch.log_softmax(logits, dim=1)
+        similarities = None
+        if similarity is not None:
+            similarities = similarity(*candidate_tensors(spans, device))
         offset = table.doc_starts[spans.doc_index]
         yield SamplerInput(
             rows=_tensor(spans.rows, device),
@@ -182,4 +217,5 @@ def scan(
             is_true_negative=_tensor(annotation.is_true_negative(spans), device),
             log_probs=log_probs,
             vectors=vectors,
+            similarity=similarities,
         )

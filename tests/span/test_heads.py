@@ -27,6 +27,28 @@ def make_biaffine(**settings):
 MAKERS = [make_concat, make_width, make_biaffine]
 
 
+@pytest.mark.parametrize("make_head", MAKERS)
+def test_similarity_without_making_the_representations(make_head):
+    torch.manual_seed(0)
+    head, tokens = make_head().double(), torch.randn(8, WIDTH, dtype=torch.float64)
+    starts, ends = torch.tensor([0, 0, 2, 5, 7]), torch.tensor([1, 5, 4, 8, 8])
+    represented = head.represent(tokens, starts, ends)
+    anchor = torch.randn(represented.shape[1], dtype=torch.float64)
+    expected = torch.nn.functional.normalize(represented, dim=1) @ anchor
+    assert torch.allclose(head.similarity(tokens, anchor, starts, ends), expected)
+
+
+def test_representations_are_those_of_the_papers():
+    tokens = torch.randn(4, WIDTH)
+    first, last = tokens[1], tokens[2]
+    span = torch.tensor([1]), torch.tensor([3])
+    expected = torch.cat((first, last, first - last, first * last))
+    assert torch.equal(make_concat().represent(tokens, *span)[0], expected)
+    head = make_width()
+    expected = torch.cat((first, last, head.embedding.weight[1]))
+    assert torch.equal(head.represent(tokens, *span)[0], expected)
+
+
 def naive_concat(head, tokens, starts, ends):
     first, last = tokens[starts], tokens[ends - 1]
     concatenated = torch.cat((first, last, first - last, first * last), dim=1)

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from spacy_robust_ner.candidates import CandidateTable, annotate
-from spacy_robust_ner.span.heads import ConcatProductHead
+from spacy_robust_ner.span.choosing import choose_spans
+from spacy_robust_ner.span.heads import BiaffineHead, ConcatProductHead, WidthEmbeddingHead
 from spacy_robust_ner.span.samplers import (
     AllSampler,
     FractionSampler,
@@ -324,10 +325,11 @@ def test_uniform_draw_is_uniform():
         assert abs(count / 2_000 - 0.1) < 4.5 * math.sqrt(0.1 * 0.9 / 2_000)
 
 
+@pytest.mark.parametrize("end", ["top", "bottom"])
 @pytest.mark.parametrize("seed", range(5))
-def test_top_similarity_against_the_mean_of_cosines(seed):
+def test_top_similarity_against_the_mean_of_cosines(seed, end):
     batch = Batch(seed)
-    sample = batch.sample(TopSimilaritySampler(share=0.3))
+    sample = batch.sample(TopSimilaritySampler(share=0.3, end=end))
     output = batch.head.score(
         batch.projections,
         torch.from_numpy(batch.spans.starts),
@@ -338,8 +340,31 @@ def test_top_similarity_against_the_mean_of_cosines(seed):
         output.vectors[pool].unsqueeze(1), output.vectors[sorted(batch.gold)].unsqueeze(0), dim=2
     )
     n_chosen = math.ceil(0.3 * len(pool))
-    best = cosines.mean(1).topk(n_chosen).indices.tolist()
+    best = cosines.mean(1).topk(n_chosen, largest=end == "top").indices.tolist()
     assert sample.rows.tolist() == sorted(pool[i] for i in best)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("make_head", [ConcatProductHead, WidthEmbeddingHead, BiaffineHead])
+def test_top_similarity_of_representations(make_head, seed):
+    torch.manual_seed(seed)
+    sizes = {"max_width": 2} if make_head is WidthEmbeddingHead else {}
+    head = make_head(width=6, n_labels=3, hidden_width=5, token_dropout=0.5, **sizes)
+    tokens = torch.randn(15, 6)
+    table = CandidateTable([9, 0, 6], max_width=4)
+    gold = np.array([[0, 1, 3, 1], [0, 5, 6, 2], [2, 0, 4, 1]]).T
+    annotation = annotate(table, doc_index=gold[0], starts=gold[1], ends=gold[2], labels=gold[3])
+    sampler = TopSimilaritySampler(share=0.3, of="representation")
+    chosen = choose_spans(head, tokens, table, annotation, sampler, budget=7)
+    spans = table.spans()
+    all_of_them = head.represent(tokens, *map(torch.from_numpy, (spans.starts, spans.ends)))
+    positive = annotation.positive_rows.tolist()
+    pool = [row for row in range(len(table)) if row not in positive]
+    cosines = torch.nn.functional.cosine_similarity(
+        all_of_them[pool].unsqueeze(1), all_of_them[positive].unsqueeze(0), dim=2
+    )
+    best = cosines.mean(1).topk(math.ceil(0.3 * len(pool))).indices.tolist()
+    assert chosen.negatives.rows.tolist() == sorted(pool[i] for i in best)
 
 
 def test_top_similarity_without_positives_draws_at_random():
@@ -448,6 +473,8 @@ def test_settings_and_inputs_are_checked():
     ):
         with pytest.raises(ValueError, match="R103"):
             make()
+    with pytest.raises(ValueError, match="R105"):
+        TopSimilaritySampler(end="middle")
     context = plain_context(1, 1, anchor=torch.ones(2))
     for sampler in (WeightedSampler(), TopSimilaritySampler(), FractionSampler()):
         with pytest.raises(ValueError, match="R104"):
