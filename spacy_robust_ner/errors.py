@@ -210,8 +210,8 @@ class Errors(metaclass=_WithCode):
         "change --threads and --gpu-ids."
     )
     R222 = (
-        "The text '{text}' is in no training document that can be followed. Write it as it stands "
-        "there."
+        "No span of a training document is '{text}'. Write it as it stands there, in whole tokens, "
+        "and no wider than the component's max_width."
     )
     R223 = (
         "The gold corpus '{path}' lacks the training document that starts with '{text}'. Give the "

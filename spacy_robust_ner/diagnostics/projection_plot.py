@@ -31,7 +31,7 @@ def draw_projections(projections: Mapping[str, Projection], path: Path) -> None:
                 points[:, 1],
                 s=10 if label == OUTSIDE else 18,
                 color="#b8c0c8" if label == OUTSIDE else COLOURS[i % len(COLOURS)],
-                marker="." if label == OUTSIDE else _MARKERS[i % len(_MARKERS)],
+                marker="o" if label == OUTSIDE else _MARKERS[i % len(_MARKERS)],
                 alpha=0.7,
                 linewidths=0,
                 label="no entity" if label == OUTSIDE else label,

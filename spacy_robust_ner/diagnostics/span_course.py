@@ -156,6 +156,10 @@ class SpanCourse:
         self.stages.append(stage)
         return stage
 
+    def count_mentions(self, text: str) -> int:
+        """RETURNS (int): How many spans of the followed documents are this text."""
+        return len(self._mentions[text])
+
     def as_dict(self) -> dict[str, Any]:
         """RETURNS (Dict[str, Any]): The figures, for JSON."""
         return {"documents": len(self.followed), "stages": [asdict(stage) for stage in self.stages]}

@@ -54,6 +54,9 @@ def follow_training(
     pipe = find_component(nlp, component)
     examples = _choose(_training_examples(nlp), texts, documents)
     course = SpanCourse(nlp, pipe, _follow(examples, gold, nlp), texts)
+    for text in texts:
+        if not course.count_mentions(text):
+            raise ValueError(Errors.R222.format(text=text))
     _record_epochs(nlp, pipe, course, on_stage)
     pipe.sample_observer = course
     try:
@@ -102,9 +105,6 @@ def _choose(examples: list[Example], texts: Sequence[str], limit: int) -> list[E
     mentioning = (eg for eg in examples if any(text in eg.predicted.text for text in texts))
     # The same words come to the same number, whichever document they are from.
     unique = {doc_key(eg.predicted): eg for eg in (*chosen, *islice(mentioning, limit))}
-    for text in texts:
-        if not any(text in example.predicted.text for example in unique.values()):
-            raise ValueError(Errors.R222.format(text=text))
     return list(unique.values())
 
 

@@ -207,6 +207,7 @@ def test_command(corpora, tmp_path):
         (("nrces.cfg", "--train", "train.spacy", "--epochs", "0"), "R086"),
         (("nrces.cfg", "--train", "train.spacy", "--documents", "0"), "R086"),
         (("nrces.cfg", "--train", "train.spacy", "--text", "Zoe"), "R222"),
+        (("nrces.cfg", "--train", "train.spacy", "--text", "Ad"), "R222"),
         (("nrces.cfg", "--train", "train.spacy", "--gold", "other.spacy"), "R223"),
         (("nrces.cfg", "--train", "train.spacy", "--plot", "x.txt"), "R066"),
     ],
