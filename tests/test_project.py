@@ -7,11 +7,17 @@ from pathlib import Path
 
 import pytest
 import srsly
+from spacy.util import load_model_from_config
 from weasel.util.config import load_project_config
+
+from spacy_robust_ner.experiments.config import cell_config
+from spacy_robust_ner.experiments.matrix_file import load_matrix
 
 ROOT = Path(__file__).parents[1]
 PROJECT = srsly.read_yaml(ROOT / "project.yml")
 COMMANDS = {command["name"]: command for command in PROJECT["commands"]}
+EXPERIMENTS = sorted((ROOT / "configs" / "experiments").glob("*.yml"))
+SMALL = [path for path in EXPERIMENTS if path.stem.endswith("-small")]
 
 
 @pytest.fixture
@@ -82,6 +88,45 @@ def test_one_run_on_data_given_by_vars(project, tmp_path):
     run(project, "one", project, *arguments)
     metrics = project / "training" / "sample-0.5-span-ns-cnn-0" / "metrics.json"
     assert srsly.read_json(metrics)["documents"] > 0
+
+
+def experiments_of(command):
+    """The experiment files that a command runs."""
+    lines = [line.split() for line in COMMANDS[command]["script"]]
+    found = [ROOT / next(p for p in parts if p.endswith(".yml")) for parts in lines]
+    return list(dict.fromkeys(path for path in found if "${" not in path.name))
+
+
+def test_workflows_make_the_corpora_of_their_experiments():
+    run_somewhere = set()
+    for name, steps in PROJECT["workflows"].items():
+        made = {path for step in steps for path in COMMANDS[step].get("outputs", [])}
+        for path in experiments_of(steps[-1]) if steps[-1].startswith("run-") else []:
+            run_somewhere.add(path)
+            for data in load_matrix(path).datasets:
+                needed = [data.dev, data.test, *(part.path for part in data.train)]
+                for corpus in [*needed, *([data.gold] if data.gold else [])]:
+                    assert str(corpus) in made, f"{name} does not make {corpus}"
+    everything = set((ROOT / "configs" / "experiments").glob("*.yml"))
+    assert everything - run_somewhere == {ROOT / "configs" / "experiments" / "sample.yml"}
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_experiments_fit_the_configs(path):
+    matrix = load_matrix(path)
+    for cell in matrix.cells():
+        if cell.seed == matrix.seeds[0] and cell.masking == (cell.dataset.masking or [None])[0]:
+            cell_config(cell, ROOT / "configs", gpu=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
+def test_pipelines_of_small_experiments_can_be_made(path):
+    seen = set()
+    for cell in load_matrix(path).cells():
+        if cell.variant.name not in seen:
+            seen.add(cell.variant.name)
+            load_model_from_config(cell_config(cell, ROOT / "configs", gpu=False), auto_fill=True)
 
 
 def test_every_dependency_is_an_asset_a_file_or_an_output():

@@ -1,3 +1,4 @@
+import re
 import sys
 from pathlib import Path
 
@@ -165,6 +166,15 @@ def test_first_stage_is_the_cell_of_the_same_data(tmp_path):
     assert stages["two--entity-0.5--conf-mpu--cnn--seed7"] == (
         "two--entity-0.5--span-ns--cnn--seed7"
     )
+
+
+def test_example_of_the_readme(tmp_path):
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", readme, flags=re.DOTALL)
+    (tmp_path / "my.yml").write_text(example, encoding="utf8")
+    matrix = load_matrix(tmp_path / "my.yml")
+    assert len(names(matrix)) == 2 * 5 * 7 * 2 * 3
+    assert matrix.datasets[1].train[0].complete is True
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib")
