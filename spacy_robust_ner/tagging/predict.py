@@ -41,11 +41,14 @@ def predict_segments(
     tags, _ = viterbi(padded, lengths, chain)
     segments = tag_set.decode(unpad(tags, lengths).cpu().numpy(), lengths.cpu().numpy())
     docs, starts, ends, types = (torch.from_numpy(part).to(lengths.device) for part in segments)
-    where = {"docs": docs, "starts": starts, "ends": ends, "types": types}
+    where = {"starts": starts, "ends": ends, "types": types}
     if crf is None:
-        log_probs = softmax_segment_log_probs(emissions, lengths, tag_set, **where)
+        log_probs = softmax_segment_log_probs(emissions, lengths, tag_set, docs=docs, **where)
     else:
-        log_probs = crf.segment_log_probs(padded, lengths, **where)
+        # Documents without entities need no probabilities.
+        busy, rows = torch.unique(docs, return_inverse=True)
+        longest = int(lengths[busy].max()) if len(busy) else 0
+        log_probs = crf.segment_log_probs(padded[busy, :longest], lengths[busy], docs=rows, **where)
     probs: NDArray[np.float64] = log_probs.exp().cpu().double().numpy()
     # Rounding can carry a sure thing a hair beyond 1.
     return Prediction(segments, np.minimum(probs, 1.0))
