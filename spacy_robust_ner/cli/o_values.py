@@ -9,6 +9,7 @@ import typer
 from spacy.cli._util import setup_gpu
 from spacy.util import load_config
 from thinc.api import Config
+from tqdm import tqdm
 from wasabi import msg
 
 from ..corpus.io import docbin_paths
@@ -96,7 +97,7 @@ def study_o_values(
 
 def _tell(values: EpochValues) -> None:
     found = values.detection.at(SHARES[3])
-    print(
+    tqdm.write(
         f"epoch {values.epoch}: difference {values.gap:.2f}, precision {found.precision:.1%} and "
         f"recall {found.recall:.1%} with {found.share:.1%} removed",
         file=sys.stderr,
