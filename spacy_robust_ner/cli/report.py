@@ -10,7 +10,7 @@ import typer
 from tqdm import tqdm
 from wasabi import msg
 
-from ..diagnostics.analysis import analyse_run
+from ..diagnostics.analysis import RunAnalysis, analyse_run
 from ..diagnostics.comparison import Section, arrange, percent
 from ..diagnostics.error_browser import PASSAGES
 from ..diagnostics.page import Page
@@ -55,17 +55,28 @@ def write_report(
     show_progress (bool): Whether to show a progress bar.
     RETURNS (Page): The page.
     """
-    finished = [run for section in sections for own in section.cells.values() for run in own]
-    analyses = {
-        run.result["cell"]: analysis
-        for run in tqdm(finished, unit=" runs", disable=not show_progress)
-        if (analysis := analyse_run(run, limit=PASSAGES)) is not None
-    }
+    analyses = _analyse(sections, show_progress)
     plots = importlib.util.find_spec("matplotlib") is not None
     page = build_report(title, sections, analyses, unfinished=unfinished, plots=plots, seed=seed)
     page.write_markdown(output / "report.md")
     page.write_html(output / "report.html")
     return page
+
+
+def _analyse(sections: Sequence[Section], show_progress: bool) -> dict[str, RunAnalysis]:
+    settings = [own for section in sections for own in section.cells.values()]
+    analyses: dict[str, RunAnalysis] = {}
+    with tqdm(total=sum(map(len, settings)), unit=" runs", disable=not show_progress) as progress:
+        for runs in settings:
+            # The error browser shows the first seed of a setting.
+            limit = PASSAGES
+            for run in runs:
+                analysis = analyse_run(run, limit=limit)
+                if analysis is not None:
+                    analyses[run.result["cell"]] = analysis
+                    limit = 0
+                progress.update()
+    return analyses
 
 
 @command("report")

@@ -41,10 +41,11 @@ def analyse_run(run: Run, *, limit: int = 0) -> RunAnalysis | None:
     """Read the predictions of a run.
 
     run (Run): The run.
-    limit (int): How many passages to keep of the test and of the training text.
+    limit (int): How many passages to keep of the test and of the training text; with 0 they are
+        not even looked for.
     RETURNS (Optional[RunAnalysis]): The figures, or None if the run kept no predictions.
     """
-    collected = _Collected()
+    collected = _Collected(with_passages=limit > 0)
     for document in run.predictions():
         collected.add(document)
     if not collected.documents:
@@ -63,6 +64,7 @@ def analyse_run(run: Run, *, limit: int = 0) -> RunAnalysis | None:
 
 @dataclass
 class _Collected:
+    with_passages: bool
     documents: int = 0
     counts: list[tuple[int, int, int]] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
@@ -77,7 +79,8 @@ class _Collected:
         self.documents += 1
         marks = classify(document)
         self.kinds.setdefault(document.split, Counter()).update(count_kinds(marks))
-        self.passages.extend(cut_passages(document, marks))
+        if self.with_passages:
+            self.passages.extend(cut_passages(document, marks))
         if document.split != "test":
             return
         self.digest.update("\0".join([*document.words, "\n"]).encode("utf8"))
