@@ -14,7 +14,7 @@ from .synthetic import make_docs
 from .timing import cpu_seconds
 
 OURS, RIVALS = "robust_span_ner", ("ner", "spancat_singlelabel")
-_RECIPES = {OURS: "span-ns", "ner": "ner", "spancat_singlelabel": "spancat"}
+_RECIPES = {OURS: "span-segments", "ner": "ner", "spancat_singlelabel": "spancat"}
 _SPANS_KEY = "sc"
 
 
