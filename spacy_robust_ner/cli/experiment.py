@@ -14,7 +14,7 @@ from ..experiments.matrix import Matrix
 from ..experiments.matrix_file import load_matrix
 from ..experiments.progress import Progress
 from ..experiments.ray_executor import RayExecutor
-from ..experiments.runner import find_states, run_experiment
+from ..experiments.runner import RunSummary, find_states, run_experiment
 from ._app import command
 
 
@@ -72,10 +72,12 @@ def experiment_cli(
     # Ended from outside, the command shall end its runs as well, as it does for Ctrl+C. Ray has a
     # handler of its own until then, which aborts.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    summary = run_experiment(experiment, output, executor=executor, force=force, on_end=_show)
+    summary = run_experiment(
+        experiment, output, executor=executor, force=force, on_start=_announce, on_end=_show
+    )
     msg.info(f"{len(summary.trained)} runs trained, {len(summary.kept)} kept from before")
     for name, log in summary.failed.items():
-        msg.fail(f"{name} failed; its log: {log}")
+        msg.fail(f"{name} failed; its log: {log}", _last_line(log))
     if summary.failed:
         raise typer.Exit(1)
 
@@ -102,6 +104,19 @@ def _list_cells(experiment: Matrix, output: Path, *, gpu: bool) -> None:
     msg.table(states.items(), header=("run", "state"), divider=True, max_col=200)
     finished = sum(state == "finished" for state in states.values())
     msg.info(f"{len(states)} runs, {finished} finished, {len(states) - finished} to do")
+
+
+def _announce(summary: RunSummary, progress: Progress) -> None:
+    if progress.total:
+        msg.info(
+            f"{progress.total} runs to do, {progress.slots} at a time; {len(summary.kept)} kept "
+            "from before"
+        )
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf8", errors="replace").split("\n")
+    return next((line for line in reversed(lines) if line.strip()), "")
 
 
 def _show(name: str, result: dict[str, Any] | None, progress: Progress) -> None:

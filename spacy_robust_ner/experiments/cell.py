@@ -5,6 +5,7 @@ process that starts it.
 """
 
 import os
+import platform
 import shutil
 import sys
 import threading
@@ -64,6 +65,8 @@ def run_cell(directory: Path) -> None:
         "peak_bytes": peak_memory(),
         "threads": torch.get_num_threads(),
         **_device(settings["gpu_id"]),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
         "dev_f1": dev_f1(nlp),
         "test": evaluation.as_dict(),
         "recovery": None if recovery is None else recovery.as_dict(),

@@ -16,7 +16,14 @@ from .config import cell_config, final_text
 from .corpora import corpus_hash, locate_corpus, prepare_corpus
 from .matrix import Cell, Matrix
 
-_PACKAGES = ("spacy-robust-ner", "spacy", "thinc", "torch", "spacy-transformers")
+_PACKAGES = (
+    "spacy-robust-ner",
+    "spacy",
+    "thinc",
+    "torch",
+    "spacy-transformers",
+    "transformers",
+)
 
 
 @dataclass(frozen=True)

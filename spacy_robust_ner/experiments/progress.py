@@ -10,8 +10,8 @@ from .matrix import Cell
 
 @dataclass
 class Progress:
-    """Estimates the remaining time from the cells that ended in this run. Kept cells take no time
-    and tell nothing, since they may be from another machine.
+    """Estimates the remaining time from the cells that finished in this run. Kept cells tell
+    nothing, since they may be from another machine; neither do failed ones.
 
     cells (List[Cell]): The cells to run.
     slots (int): How many of them run at a time.
@@ -22,6 +22,7 @@ class Progress:
     slots: int
     clock: Callable[[], float] = monotonic
     _ended: dict[str, float] = field(default_factory=dict)
+    _finished: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._started = self.clock()
@@ -36,20 +37,23 @@ class Progress:
         """RETURNS (int): How many cells there are."""
         return len(self.cells)
 
-    def end(self, name: str, seconds: float) -> None:
+    def end(self, name: str, seconds: float, *, finished: bool = True) -> None:
         """Note that a cell has ended.
 
         name (str): The cell.
         seconds (float): How long it took.
+        finished (bool): Whether it has a result.
         """
         self._ended[name] = seconds
+        if finished:
+            self._finished[name] = seconds
 
     def remaining(self) -> float | None:
         """RETURNS (Optional[float]): Seconds to the end; None as long as nothing is known."""
         open_cells = [cell for cell in self.cells if cell.name not in self._ended]
         if not open_cells:
             return 0.0
-        if not self._ended:
+        if not self._finished:
             return None
         work = sum(self._expected(cell) for cell in open_cells)
         # What the slots have done beyond the ended cells, they have done for running ones.
@@ -58,13 +62,13 @@ class Progress:
         return max(0.0, work - max(0.0, busy)) / slots
 
     def _expected(self, cell: Cell) -> float:
-        """What cells of the same kind took, or the most similar ones that have ended."""
-        ended = [other for other in self.cells if other.name in self._ended]
+        """What cells of the same kind took, or the most similar ones that have finished."""
+        finished = [other for other in self.cells if other.name in self._finished]
         for kind in _KINDS:
-            alike = [self._ended[o.name] for o in ended if kind(o) == kind(cell)]
+            alike = [self._finished[o.name] for o in finished if kind(o) == kind(cell)]
             if alike:
                 return mean(alike)
-        raise AssertionError("at least one cell has ended")
+        return mean(self._finished.values())
 
 
 _KINDS: tuple[Callable[[Cell], object], ...] = (
@@ -72,5 +76,4 @@ _KINDS: tuple[Callable[[Cell], object], ...] = (
     lambda cell: (cell.dataset.name, cell.variant.method, cell.encoder.name),
     lambda cell: (cell.variant.method, cell.encoder.name),
     lambda cell: cell.encoder.name,
-    lambda cell: None,
 )

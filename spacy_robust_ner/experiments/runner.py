@@ -43,6 +43,7 @@ def run_experiment(
     *,
     executor: Executor | None = None,
     force: bool = False,
+    on_start: Callable[[RunSummary, Progress], None] | None = None,
     on_end: Callable[[str, Result | None, Progress], None] | None = None,
 ) -> RunSummary:
     """Run all cells that have no valid result yet. A failing cell does not stop the others, and a
@@ -53,6 +54,7 @@ def run_experiment(
         of results and failures.
     executor (Optional[Executor]): Where cells run; by default one at a time on the CPU.
     force (bool): Run also what has a valid result.
+    on_start (Optional[Callable]): Hears what was kept and what there is to do.
     on_end (Optional[Callable]): Sees each cell as it ends, with its result or None.
     RETURNS (RunSummary): What ran, was kept, and failed.
     """
@@ -65,7 +67,13 @@ def run_experiment(
         plans = make_plans(matrix, output, gpu=executor.gpu)
         kept = {} if force else kept_results(plans, output)
         write_results(output, kept.values())
-        return _Run(plans, output, executor, kept).run(on_end)
+        run = _Run(plans, output, executor, kept)
+        if on_start is not None:
+            on_start(run.summary, run.progress)
+        summary = run.run(on_end)
+        if not matrix.keep_models:
+            run.drop_first_stages()
+        return summary
 
 
 def find_states(matrix: Matrix, output: Path, *, gpu: bool = False) -> dict[str, State]:
@@ -91,12 +99,16 @@ def find_states(matrix: Matrix, output: Path, *, gpu: bool = False) -> dict[str,
 
 def kept_results(plans: Mapping[str, Plan], output: Path) -> dict[str, Result]:
     """RETURNS (Dict[str, Result]): The cells that need not run again."""
-    found = {name: valid_result(output, name, plan.fingerprint) for name, plan in plans.items()}
-    stages = {plan.cell.first_stage for plan in plans.values()}
+    found = {
+        name: result
+        for name, plan in plans.items()
+        if (result := valid_result(output, name, plan.fingerprint)) is not None
+    }
+    needed = {plan.cell.first_stage for name, plan in plans.items() if name not in found}
     return {
         name: result
         for name, result in found.items()
-        if result is not None and (name not in stages or (output / name / MODEL).is_dir())
+        if name not in needed or (output / name / MODEL).is_dir()
     }
 
 
@@ -134,6 +146,12 @@ class _Run:
             self.executor.stop()
         return self.summary
 
+    def drop_first_stages(self) -> None:
+        """Remove pipelines that were kept only for cells which have finished by now."""
+        waiting = {stage for name, stage in self.first_stages.items() if name not in self.results}
+        for stage in {*self.first_stages.values()} - waiting - {None}:
+            shutil.rmtree(self.output / str(stage) / MODEL, ignore_errors=True)
+
     def _submit(self, *, after: str | None) -> None:
         """Submit the cells whose first stage has just ended, or which have none to wait for."""
         for name, job in self.todo.items():
@@ -147,7 +165,7 @@ class _Run:
         outcome: Outcome,
         on_end: Callable[[str, Result | None, Progress], None] | None,
     ) -> None:
-        self.progress.end(job.name, outcome.seconds)
+        self.progress.end(job.name, outcome.seconds, finished=outcome.finished)
         result: Result | None = None
         if outcome.finished:
             result = srsly.read_json(job.directory / RESULT_FILE)

@@ -62,6 +62,18 @@ def test_running_cells_are_partly_done():
     assert (progress.done, progress.total) == (1, 4)
 
 
+def test_failures_tell_nothing():
+    cells = [cell for cell in make_cells(seeds=4) if cell.variant.name == "slow"]
+    now = 0.0
+    progress = Progress(cells, 1, clock=lambda: now)
+    now = 1.0
+    progress.end(cells[0].name, 1.0, finished=False)
+    assert progress.remaining() is None
+    now = 101.0
+    progress.end(cells[1].name, 100.0)
+    assert progress.remaining() == pytest.approx(200.0)
+
+
 def test_overdue_cells_do_not_lead_below_zero():
     cells = make_cells(seeds=1)
     now = 0.0

@@ -112,12 +112,19 @@ def test_first_stages_come_first(experiment, change, tmp_path):
     assert list(summary.failed) == [stage, second]
     assert stage in summary.failed[second].read_text(encoding="utf8")
 
-    # The pipeline of a kept first stage has to be there.
-    change(methods=["span-ns"], keep_models=False)
-    run(experiment, tmp_path / "runs")
-    (tmp_path / "runs" / stage / "model-best").rmdir()
-    change(methods=[{"method": "conf-mpu", "first_stage": "span-ns"}, "span-ns"])
-    assert run(experiment, tmp_path / "runs").trained == [stage]
+
+def test_first_stages_keep_their_pipelines_as_long_as_needed(experiment, change, tmp_path):
+    runs = tmp_path / "runs"
+    change(methods=["span-ns", {"method": "conf-mpu", "first_stage": "span-ns"}], keep_models=False)
+    stage, second = NER.replace("ner", "span-ns"), NER.replace("ner", "conf-mpu")
+    assert list(run(experiment, runs, Pretender(failing="conf-mpu")).failed) == [second]
+    assert (runs / stage / "model-best").is_dir()
+    assert run(experiment, runs).trained == [second]
+    assert not (runs / stage / "model-best").exists()
+    assert run(experiment, runs).kept == [stage, second]
+    # What needs the pipeline again has to wait for it.
+    (runs / second / "result.json").unlink()
+    assert run(experiment, runs).trained == [stage, second]
 
 
 def test_first_stage_reaches_the_config(experiment, change, tmp_path):
