@@ -1,6 +1,6 @@
 """The tables of a report."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from statistics import mean
 
 from .comparison import FigureOf, Row, Section, label_f1, percent
@@ -181,14 +181,14 @@ def _setting_table(section: Section, show: Callable[[Row, Masking], str]) -> Tab
 
 
 def _best(means: list[list[float | None]]) -> frozenset[tuple[int, int]]:
-    """RETURNS (FrozenSet): The places of the greatest number of each column that has several."""
+    """RETURNS (FrozenSet): The places of the greatest number of each column, if any is less."""
     best: set[tuple[int, int]] = set()
     for j in range(len(means[0]) if means else 0):
-        ranked: Mapping[int, float] = {
-            i: value for i, own in enumerate(means) if (value := own[j]) is not None
+        # What looks equal in the table is equally good.
+        ranked = {
+            i: round(value, 1) for i, own in enumerate(means) if (value := own[j]) is not None
         }
-        if len(ranked) > 1:
-            top = max(ranked.values())
-            # What looks equal in the table is equally good.
-            best |= {(i, j + 1) for i, value in ranked.items() if f"{value:.1f}" == f"{top:.1f}"}
+        top = max(ranked.values(), default=0.0)
+        if any(value < top for value in ranked.values()):
+            best |= {(i, j + 1) for i, value in ranked.items() if value == top}
     return frozenset(best)

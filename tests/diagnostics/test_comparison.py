@@ -12,6 +12,7 @@ from spacy_robust_ner.diagnostics.published import (
     published_beside,
     read_published,
 )
+from spacy_robust_ner.diagnostics.report_tables import score_table
 from spacy_robust_ner.diagnostics.results import Masking, Run, read_runs
 from spacy_robust_ner.diagnostics.sensitivity import find_sensitivities
 from spacy_robust_ner.recipes import METHODS
@@ -55,6 +56,25 @@ def test_sections_rows_columns_and_scores():
     assert str(score) == "60.0 ± 14.1"
     assert str(first.score(row, first.columns[0], percent("f1"))) == "90.0"
     assert first.score(first.rows[1], first.columns[0], percent("f1")) is None
+
+
+def test_best_of_each_column():
+    runs = [
+        run(0.50, method="ner"),
+        run(0.7001, method="span-ns"),
+        run(0.7, method="span-nsv"),
+        run(0.3, method="ner", mask_rate=0.5),
+        run(0.0, method="ner", mask_rate=0.8),
+        run(0.0, method="span-ns", mask_rate=0.8),
+    ]
+    (section,) = arrange(runs)
+    table = score_table(section, percent("f1"))
+    assert [row[1:] for row in table.rows] == [
+        ["50.0", "30.0", "0.0"],
+        ["70.0", "–", "0.0"],
+        ["70.0", "–", "–"],
+    ]
+    assert table.best == {(1, 1), (2, 1)}
 
 
 def test_kinds_of_masking_are_named_where_there_are_several():
