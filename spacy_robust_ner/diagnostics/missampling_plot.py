@@ -11,7 +11,7 @@ from .plots import legend_beside, line_style, new_canvas, new_panels, save_drawi
 from .sparsity_plot import check_drawable
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from .plots import Axes
 
 _THEORY: dict[str, Any] = {"linestyle": "--", "linewidth": 1, "alpha": 0.8}
 _BOUND: dict[str, Any] = {"linestyle": ":", "linewidth": 1.5}

@@ -12,7 +12,7 @@ from ..errors import Errors
 from .page import Figure
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
     from matplotlib.figure import Figure as Canvas
 
 # Okabe and Ito's palette, which stays distinct for colour-blind readers; its yellow is too pale.

@@ -12,7 +12,7 @@ from .span_course import LABELED, MISSAMPLED, NEGATIVES, UNLABELED, SpanCourse
 from .sparsity_plot import check_drawable
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from .plots import Axes
 
 _GROUPS = {
     LABELED: (COLOURS[3], "o", "-"),
