@@ -372,3 +372,7 @@ class Warnings(metaclass=_WithCode):
         "the training data. It takes the ratio of labeled ones, {ratio:.4f}, which is too low if "
         "labels are missing. Set 'ratio' in its ratio block to a number."
     )
+    W200 = (
+        "'{path}' can't be locked ({reason}). Take care that no other experiment runs there at the "
+        "same time."
+    )

@@ -1,6 +1,7 @@
 """Train and evaluate every cell of an experiment that has no valid result yet."""
 
 import shutil
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Any, Literal
 
 import srsly
 
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from .cell import MODEL, RESULT_FILE
 from .executors import Executor, LocalExecutor
 from .jobs import FAILURE_FILE, LOG_FILE, STAGING_SUFFIX, Job, Outcome, refuse_job
@@ -60,20 +61,24 @@ def run_experiment(
     """
     output.mkdir(parents=True, exist_ok=True)
     executor = executor or LocalExecutor()
-    with only_run_in(output):
-        # Of a run that was killed.
-        for left_over in output.glob(f".*{STAGING_SUFFIX}"):
-            shutil.rmtree(left_over)
-        plans = make_plans(matrix, output, gpu=executor.gpu)
-        kept = {} if force else kept_results(plans, output)
-        write_results(output, kept.values())
-        run = _Run(plans, output, executor, kept)
-        if on_start is not None:
-            on_start(run.summary, run.progress)
-        summary = run.run(on_end)
-        if not matrix.keep_models:
-            run.drop_first_stages()
-        return summary
+    try:
+        with only_run_in(output):
+            # Of a run that was killed.
+            for left_over in output.glob(f".*{STAGING_SUFFIX}"):
+                shutil.rmtree(left_over)
+            plans = make_plans(matrix, output, gpu=executor.gpu)
+            kept = {} if force else kept_results(plans, output)
+            write_results(output, kept.values())
+            write_failures(output, [])
+            run = _Run(plans, output, executor, kept)
+            if on_start is not None:
+                on_start(run.summary, run.progress)
+            run.run(on_end)
+            if not matrix.keep_models:
+                run.drop_first_stages()
+            return run.summary
+    finally:
+        executor.stop()
 
 
 def find_states(matrix: Matrix, output: Path, *, gpu: bool = False) -> dict[str, State]:
@@ -134,17 +139,14 @@ class _Run:
         }
         cells = [plans[name].cell for name in self.todo]
         self.progress = Progress(cells, executor.slots)
-        self.first_stages = {cell.name: cell.first_stage for cell in cells}
+        self.first_stages = {name: plan.cell.first_stage for name, plan in plans.items()}
 
-    def run(self, on_end: Callable[[str, Result | None, Progress], None] | None) -> RunSummary:
-        try:
-            self._submit(after=None)
-            while self.progress.done < self.progress.total:
-                job, outcome = self.executor.next_finished()
-                self._end(job, outcome, on_end)
-        finally:
-            self.executor.stop()
-        return self.summary
+    def run(self, on_end: Callable[[str, Result | None, Progress], None] | None) -> None:
+        """Run the cells that are left; see run_experiment."""
+        self._submit(after=None)
+        while self.progress.done < self.progress.total:
+            job, outcome = self.executor.next_finished()
+            self._end(job, outcome, on_end)
 
     def drop_first_stages(self) -> None:
         """Remove pipelines that were kept only for cells which have finished by now."""
@@ -180,7 +182,7 @@ class _Run:
         if outcome.finished:
             self._submit(after=job.name)
             return
-        for name in [n for n, stage in self.first_stages.items() if stage == job.name]:
+        for name in [n for n in self.todo if self.first_stages[n] == job.name]:
             reason = f"Not run, because its first stage failed: {job.name}"
             self._end(self.todo[name], refuse_job(self.todo[name], reason), on_end)
 
@@ -201,4 +203,7 @@ def only_run_in(output: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise ValueError(Errors.R208.format(path=output)) from error
+        except OSError as error:
+            # Some network filesystems have no locks.
+            warnings.warn(Warnings.W200.format(path=output, reason=error), stacklevel=2)
         yield
