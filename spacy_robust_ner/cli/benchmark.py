@@ -8,6 +8,7 @@ from wasabi import msg
 
 from ..benchmarks.annotate import benchmark_annotate
 from ._app import app, command, write_json
+from ._options import AsJson
 
 benchmark_app = typer.Typer(
     help="Measure speed and memory on this machine, with synthetic data.",
@@ -26,7 +27,7 @@ def benchmark_annotate_cli(
     report_path: Annotated[
         Path | None, typer.Option("--report", help="Write the figures to this JSON file.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Time 'annotate': build a dictionary and match it over raw text.
 

@@ -9,6 +9,7 @@ from wasabi import msg
 from ..benchmarks.span import METHODS, PARTS, SpanBenchmark, benchmark_span
 from ..errors import Errors
 from ._app import command, write_json
+from ._options import AsJson
 from .benchmark import benchmark_app
 
 
@@ -37,7 +38,7 @@ def benchmark_span_cli(
     report_path: Annotated[
         Path | None, typer.Option("--report", help="Write the figures to this JSON file.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Time the span component beside its encoder and beside other components.
 

@@ -12,6 +12,7 @@ from ..benchmarks.ratio import Ratio
 from ..benchmarks.tagger import ENCODERS, METHODS, PARTS, TaggerBenchmark, benchmark_tagger
 from ..errors import Errors
 from ._app import command, write_json
+from ._options import AsJson
 from .benchmark import benchmark_app
 
 _MARKS = {True: "ok", False: "ABOVE", None: ""}
@@ -56,7 +57,7 @@ def benchmark_tagger_cli(
     report_path: Annotated[
         Path | None, typer.Option("--report", help="Write the figures to this JSON file.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Time the token component beside its encoder and beside spaCy's ner.
 

@@ -13,6 +13,7 @@ from wasabi import msg
 from ..corpus.io import read_docs
 from ..diagnostics.evaluation import Evaluation, evaluate_pipeline
 from ._app import command, write_json
+from ._options import AsJson, GpuId, JsonOutput
 
 
 def evaluate(
@@ -41,11 +42,9 @@ def evaluate_cli(
             "--spans-key", help="Span group with the predictions; found out if not given."
         ),
     ] = None,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU.")] = -1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the figures to a JSON file.")
-    ] = None,
+    gpu_id: GpuId = -1,
+    as_json: AsJson = False,
+    output: JsonOutput = None,
 ) -> None:
     """Exact-span precision, recall and F1, overall and a label, on gold tokens.
 

@@ -17,6 +17,7 @@ from ..pipeline.registered import Retrieval, make_retrieval_v1
 from ..reader import AnnotationCorpus
 from ..span.retrieval import MixingForm
 from ._app import command
+from ._options import ComponentName, GpuId
 
 _BLOCK = "spacy_robust_ner.Retrieval.v1"
 
@@ -109,11 +110,9 @@ def fit_centroids_cli(
     add: Annotated[
         bool, typer.Option("--add", help="Add a retrieval block if the component has none.")
     ] = False,
-    component: Annotated[
-        str | None, typer.Option(help="The component's name, if there are several.")
-    ] = None,
+    component: ComponentName = None,
     limit: Annotated[int, typer.Option(help="Examples to read at most; 0 for all.")] = 0,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU.")] = -1,
+    gpu_id: GpuId = -1,
 ) -> None:
     """Fit the centroids of retrieval-augmented inference with a pipeline's final weights.
 

@@ -17,6 +17,7 @@ from ..diagnostics.span_course_training import DOCUMENTS, follow_training
 from ..diagnostics.sparsity_plot import check_drawable
 from ..errors import Errors
 from ._app import command, write_json
+from ._options import AsJson, GpuId, JsonOutput
 
 
 def follow_spans(
@@ -105,11 +106,9 @@ def follow_spans_cli(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the probabilities: a .png, .svg or .pdf file.")
     ] = None,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU.")] = -1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the figures to a JSON file.")
-    ] = None,
+    gpu_id: GpuId = -1,
+    as_json: AsJson = False,
+    output: JsonOutput = None,
 ) -> None:
     """Train, and show how probable spans become entities epoch by epoch (Kang et al. 2022, figures
     4 to 7): labeled entities, unlabeled ones if --gold tells which, the sampled negatives of each

@@ -28,6 +28,7 @@ from ..diagnostics.sparsity_plot import check_drawable
 from ..errors import Errors
 from ..reader import AnnotationCorpus
 from ._app import command, write_json
+from ._options import AsJson, ComponentName, GpuId, JsonOutput
 
 
 def missampling(
@@ -127,18 +128,14 @@ def missampling_cli(
         int | None,
         typer.Option(help="Completed epochs, for the weighted sampler; as saved by default."),
     ] = None,
-    component: Annotated[
-        str | None, typer.Option(help="The component's name, if there are several.")
-    ] = None,
+    component: ComponentName = None,
     seed: Annotated[int, typer.Option(help="Seed of the samplers and of a config's weights.")] = 0,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the rates by length: a .png, .svg or .pdf file.")
     ] = None,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU.")] = -1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the figures to a JSON file.")
-    ] = None,
+    gpu_id: GpuId = -1,
+    as_json: AsJson = False,
+    output: JsonOutput = None,
 ) -> None:
     """Measure how many of the sampled negatives are unlabeled entities (Li et al. 2022, eq. 12).
 

@@ -15,6 +15,7 @@ from ..diagnostics.missampling_plot import draw_missampling_by_masking
 from ..diagnostics.missampling_report import MissamplingReport
 from ..diagnostics.sparsity_plot import check_drawable
 from ._app import command, write_json
+from ._options import AsJson, GpuId, JsonOutput
 from .missampling import missampling
 
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -95,11 +96,9 @@ def missampling_by_masking_cli(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the rates: a .png, .svg or .pdf file.")
     ] = None,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU.")] = -1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the figures to a JSON file.")
-    ] = None,
+    gpu_id: GpuId = -1,
+    as_json: AsJson = False,
+    output: JsonOutput = None,
 ) -> None:
     """Measure missampling by the share of masked entities (Li et al. 2022, figures 4 and 5), with
     the rate that is to be expected of uniform sampling beside it.

@@ -20,6 +20,7 @@ from ..diagnostics.o_value_study import OValueStudy, check_claims
 from ..errors import Errors
 from ..recipes import ENCODERS, METHODS, make_config
 from ._app import command, write_json
+from ._options import GpuId
 
 _METHODS = ("two-step", "two-step-angle")
 
@@ -138,7 +139,7 @@ def o_values_cli(
     run_epochs: Annotated[
         int, typer.Option(help="Epochs of the run that the extra time is compared with.")
     ] = 20,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU.")] = -1,
+    gpu_id: GpuId = -1,
 ) -> None:
     """Explore as two-step learning does, and see whether low O-values are unlabeled entities.
 

@@ -18,6 +18,7 @@ from ..pipeline.two_step import mark_removed, rank_outside, write_removed
 from ..reader import training_reader
 from ..tagging.o_removal import RemovedTokens
 from ._app import command, write_json
+from ._options import GpuId
 
 _SHOWN = 10
 
@@ -93,7 +94,7 @@ def select_cli(
         Path | None,
         typer.Option("--corpus", help="Also write the corpus with these tokens marked as missing."),
     ] = None,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU.")] = -1,
+    gpu_id: GpuId = -1,
     as_json: Annotated[bool, typer.Option("--json", help="Print counts as JSON.")] = False,
 ) -> None:
     """Select the O tokens that a robust_token_tagger takes for entities.

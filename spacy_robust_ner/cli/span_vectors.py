@@ -15,6 +15,7 @@ from ..diagnostics.projection_plot import draw_projections
 from ..diagnostics.sparsity_plot import check_drawable
 from ..errors import Errors
 from ._app import command, write_json
+from ._options import AsJson, ComponentName, GpuId, JsonOutput
 
 
 def span_vectors(
@@ -51,18 +52,14 @@ def span_vectors_cli(
     spans: Annotated[
         int, typer.Option("--spans", "-n", help="Spans at most, half of them entities.")
     ] = SPANS,
-    component: Annotated[
-        str | None, typer.Option(help="The component's name, if there are several.")
-    ] = None,
+    component: ComponentName = None,
     seed: Annotated[int, typer.Option(help="Seed of the choice of other spans.")] = 0,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the spans: a .png, .svg or .pdf file.")
     ] = None,
-    gpu_id: Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU.")] = -1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the figures to a JSON file.")
-    ] = None,
+    gpu_id: GpuId = -1,
+    as_json: AsJson = False,
+    output: JsonOutput = None,
 ) -> None:
     """Project the span vectors of pipelines to a plane, by label (Si et al. 2022, figure 4).
 
