@@ -8,6 +8,7 @@ import time
 
 import pytest
 import srsly
+import torch
 from typer.testing import CliRunner
 
 from spacy_robust_ner.cli import app
@@ -57,6 +58,16 @@ def test_ended_experiment_leaves_nothing(experiment, change, tmp_path):
     assert not list(runs.glob("*--*"))
     assert not list(runs.glob(".*.partial"))
     assert not list(runs.glob(".stop*"))
+
+
+@needs_ray
+@pytest.mark.slow
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_cluster_without_gpus(experiment, tmp_path):
+    arguments = [*command(experiment, tmp_path / "runs"), "--gpu-ids", "0"]
+    done = subprocess.run(arguments, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "R211" in done.stdout + done.stderr
 
 
 @pytest.mark.skipif(HAS_RAY, reason="ray is installed")
