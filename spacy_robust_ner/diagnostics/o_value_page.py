@@ -8,7 +8,15 @@ from .o_value_plots import (
     separation_by_epoch,
     values_by_epoch,
 )
-from .o_value_study import TIME_LIMITS, OValueStudy, check_claims, precision_at, recall_at
+from .o_value_study import (
+    GONE,
+    SMALLER,
+    TIME_LIMITS,
+    OValueStudy,
+    check_claims,
+    precision_at,
+    recall_at,
+)
 from .page import Heading, Page, Paragraph, Table
 
 # The share that two-step learning removes by default.
@@ -25,7 +33,14 @@ def o_value_page(study: OValueStudy, *, corpus: str, plots: bool = True) -> Page
     """
     page = Page(f"O-values of unlabeled entities: {corpus}")
     page.add(*_introduction(study))
-    page.add(Heading("What the paper claims, and what came out here"), _claims(study))
+    page.add(
+        Heading("What the paper claims, and what came out here"),
+        Paragraph(
+            f"A difference of which at most {GONE:.0%} is left has almost disappeared; one of which "
+            f"more than {SMALLER:.0%} is left has not become smaller."
+        ),
+        _claims(study),
+    )
     page.add(
         Heading("O-values by epoch"),
         Paragraph(

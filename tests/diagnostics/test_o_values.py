@@ -207,6 +207,7 @@ def verdicts(*runs):
         ((2.0, 1.0, 0.5, 0.2), HOLDS, HOLDS),
         ((2.0, 3.0, 2.5, 2.0), HOLDS, IN_PART),
         ((1.0, 2.0, 3.0, 4.0), HOLDS, FAILS),
+        ((2.0, 1.9, 1.8, 1.85), HOLDS, FAILS),
         ((-0.5, 0.5, 1.0, 0.1), IN_PART, HOLDS),
         ((-1.0, -1.0, -1.0, -2.0), FAILS, FAILS),
     ],
