@@ -36,8 +36,8 @@ def o_value_page(study: OValueStudy, *, corpus: str, plots: bool = True) -> Page
     page.add(
         Heading("What the paper claims, and what came out here"),
         Paragraph(
-            f"A difference of which at most {GONE:.0%} is left has almost disappeared; one of which "
-            f"more than {SMALLER:.0%} is left has not become smaller."
+            f"A difference of which at most {GONE:.0%} is left has almost disappeared; one of "
+            f"which more than {SMALLER:.0%} is left has not become smaller."
         ),
         _claims(study),
     )
