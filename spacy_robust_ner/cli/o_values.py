@@ -177,5 +177,5 @@ def o_values_cli(
         output / "o-values.json",
     )
     for claim in check_claims(study):
-        msg.text(f"{claim.statement}. {claim.run}: {claim.verdict.upper()}; {claim.figures}.\n")
+        msg.text(f"{claim.topic}, {claim.method}: {claim.verdict.upper()}; {claim.figures}.\n")
     msg.good(f"Page: {output / 'o-values.html'} and {output / 'o-values.md'}")

@@ -40,14 +40,16 @@ class Spread:
 class Claim:
     """What the paper says, and what came out.
 
+    topic (str): The claim in a few words, with its place in the paper.
     statement (str): The claim.
-    run (str): The method that it was tested with.
+    method (str): The method that it was tested with.
     verdict (str): Whether it holds.
     figures (str): The figures that say so.
     """
 
+    topic: str
     statement: str
-    run: str
+    method: str
     verdict: str
     figures: str
 
@@ -151,7 +153,8 @@ def _lower_at_first(study: OValueStudy, name: str) -> Claim:
     gaps = [study.figure(name, epoch, lambda values: values.gap) for epoch in early]
     apart = [study.figure(name, epoch, lambda values: values.separation).mean for epoch in early]
     return Claim(
-        "Unlabeled entities have a lower mean O-value than true O in the first epochs (figure 2)",
+        "Lower at first (figure 2)",
+        "Unlabeled entities have a lower mean O-value than true O in the first epochs",
         name,
         _verdict([gap.low > 0 for gap in gaps]),
         f"lower by {_list([gap.mean for gap in gaps])} after {_epochs(early)}, which is "
@@ -166,7 +169,8 @@ def _closing(study: OValueStudy, name: str) -> Claim:
     widest = max(gaps)
     left = gaps[-1] / widest if widest > 0 else 1.0
     return Claim(
-        "The difference becomes smaller with more epochs and almost disappears (figure 2)",
+        "Not for long (figure 2)",
+        "The difference becomes smaller with more epochs and almost disappears",
         name,
         HOLDS if left <= GONE else IN_PART if left <= SMALLER else FAILS,
         f"widest {widest:.2f} after epoch {gaps.index(widest) + 1}, {gaps[-1]:.2f} after epoch "
@@ -181,8 +185,9 @@ def _falling_precision(study: OValueStudy, name: str) -> Claim:
     recall = study.figure(name, epoch, recall_at(SHARES[-1])).mean
     steps = [after <= before + _ROUGHLY for before, after in pairwise(precisions)]
     return Claim(
+        "Surest first (figure 3)",
         "Precision falls as more tokens are removed, and only a part of the unlabeled entities is "
-        "found (figure 3)",
+        "found",
         name,
         _verdict([*steps, recall < 1]),
         f"after epoch {epoch}, precision {precisions[0]:.0%} with {SHARES[0]:.2%} of the tokens "
@@ -211,10 +216,11 @@ def _angle_is_better(study: OValueStudy, angle: str, softmax: str) -> Claim:
         if epoch == study.detection_epoch:
             better = at_shares
     return Claim(
-        "Decision values that sum to zero detect with higher precision and recall (figure 6)",
-        f"{angle} against {softmax}",
+        "Angle detects better (figure 6)",
+        "Decision values that sum to zero detect with higher precision and recall",
+        angle,
         _verdict(better),
-        "better after " + "; ".join(texts),
+        f"better than {softmax} after " + "; ".join(texts),
     )
 
 
@@ -222,7 +228,8 @@ def _cheap(study: OValueStudy, name: str) -> Claim:
     limits = {n: limit for n, limit in TIME_LIMITS.items() if n <= study.n_epochs}
     extra = {n: study.extra_time(name, n) for n in limits}
     return Claim(
-        "Exploring for n = 1, 2, 3 epochs adds at most 8%, 14%, 20% to the training time (table 8)",
+        "Little extra time (table 8)",
+        "Exploring for n = 1, 2, 3 epochs adds at most 8%, 14%, 20% to the training time",
         name,
         _verdict([extra[n] <= limit for n, limit in limits.items()]),
         ", ".join(f"n = {n}: {share:.1%}" for n, share in extra.items())
