@@ -115,10 +115,6 @@ def _claims(study: OValueStudy) -> list[Block]:
             text_columns=frozenset(range(len(study.names) + 1)),
         )
     ]
-    for topic in topics:
-        own = [claim for claim in claims if claim.topic == topic]
-        blocks += [Heading(topic, 3), Paragraph(f"{own[0].statement}.")]
-        blocks += [Paragraph(f"{c.method}: {c.verdict}. {_sentence(c.figures)}") for c in own]
     blocks.append(
         Paragraph(
             f"A difference of which at most {GONE:.0%} is left has almost disappeared; one of "
@@ -126,6 +122,10 @@ def _claims(study: OValueStudy) -> list[Block]:
             "holds for some epochs, shares or seeds."
         )
     )
+    for topic in topics:
+        own = [claim for claim in claims if claim.topic == topic]
+        blocks += [Heading(topic, 3), Paragraph(f"{own[0].statement}.")]
+        blocks += [Paragraph(f"{c.method}: {c.verdict}. {_sentence(c.figures)}") for c in own]
     return blocks
 
 

@@ -232,7 +232,8 @@ def _cheap(study: OValueStudy, name: str) -> Claim:
         "Exploring for n = 1, 2, 3 epochs adds at most 8%, 14%, 20% to the training time",
         name,
         _verdict([extra[n] <= limit for n, limit in limits.items()]),
-        ", ".join(f"n = {n}: {share:.1%}" for n, share in extra.items())
+        "for "
+        + ", ".join(f"n = {n} it is {share:.1%}" for n, share in extra.items())
         + f" of a run of {study.run_epochs} epochs, evaluation left out",
     )
 
