@@ -228,7 +228,13 @@ def _check_matrix(matrix: Matrix) -> None:
             continue
         if variant.first_stage not in known:
             raise unknown(f"first stage of {variant.name}", variant.first_stage, known)
-        if known[variant.first_stage].first_stage is not None:
+        stage = known[variant.first_stage]
+        if not set(variant.encoders or encoders) <= set(stage.encoders or encoders):
+            raise ValueError(
+                f"the first stage of {variant.name}, {stage.name}, does not run with all of its "
+                "encoders"
+            )
+        if stage.first_stage is not None:
             raise ValueError(
                 f"the first stage of {variant.name}, {variant.first_stage}, has one itself"
             )

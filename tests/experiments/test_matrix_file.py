@@ -212,6 +212,16 @@ def test_toml(tmp_path):
         ({"methods": [{"method": "conf-mpu", "first_stage": "x"}]}, "first stage of conf-mpu 'x'"),
         ({"methods": [{"method": ["ner", "nrces"], "name": "x"}]}, "can't share a name"),
         ({"methods": [{"method": "ner", "encoders": ["x"]}]}, "encoder of ner 'x'; known: cnn"),
+        (
+            {
+                "methods": [
+                    {"method": "span-ns", "encoders": ["cnn"]},
+                    {"method": "conf-mpu", "first_stage": "span-ns"},
+                ],
+                "encoders": ["cnn", "bilstm"],
+            },
+            "the first stage of conf-mpu, span-ns, does not run with all of its encoders",
+        ),
         ({"seeds": [0.5]}, "seed 0.5 is not a whole number"),
         ({"seeds": [1, 1]}, "'1' comes twice in seeds"),
         ({"masking": [80]}, "the rate 80 is no share between 0 and 1"),
