@@ -115,11 +115,6 @@ class Errors(metaclass=_WithCode):
         "Retrieval mixes the probabilities of independent spans; with the loss {loss} spans "
         "compete. Set retrieval to null, or use another loss."
     )
-    R142 = (
-        "The loss {loss} learns what is no entity from the negatives that the sampler draws, and "
-        "with rate = 0 it draws none. Set sampler.rate above 0 (Li et al. use 0.35), use another "
-        "sampler, or the loss spacy_robust_ner.SegmentationLikelihood.v1, which needs none."
-    )
     R141 = (
         "Conf-MPU needs a first-stage pipeline, and its path is not set. Train one, for instance "
         "with the method span-ns, and give it as --paths.first_stage training/model-best."
@@ -366,6 +361,12 @@ class Warnings(metaclass=_WithCode):
     W100 = (
         "{count} of {total} labeled entities ({share:.1%}) are wider than max_width = {max_width} "
         "tokens and can be neither learned nor found by '{name}'. Raise max_width in its model."
+    )
+    W102 = (
+        "The loss {loss} learns what is no entity from negatives, and with rate = 0 the sampler "
+        "draws none: there are only those of complete documents and rejected spans. Set "
+        "sampler.rate above 0 (Li et al. use 0.35), use another sampler, or the loss "
+        "spacy_robust_ner.SegmentationLikelihood.v1, which needs none."
     )
     W101 = (
         "'{name}' can't estimate how many entities to expect: no string is labeled twice in "

@@ -1,5 +1,6 @@
 """`robust_span_ner`: named entities as spans, learned from incomplete annotation."""
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -20,7 +21,7 @@ from ..annotation import REJECTED_SPANS_KEY
 from ..architectures.torch_layer import torch_module
 from ..candidates import BatchAnnotation, Candidates, CandidateTable
 from ..decoding import Overlap, ScoredSpans, join
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from ..span.choosing import as_span_head
 from ..span.contrastive import ContrastiveTerm
 from ..span.objective import BatchTerms, Course, SpanObjective
@@ -403,7 +404,7 @@ class RobustSpanNER(RobustPipe):
             if self.retrieval is not None:
                 raise ValueError(Errors.R140.format(loss=name))
         elif isinstance(self.sampler, UniformSampler) and not self.sampler.rate:
-            raise ValueError(Errors.R142.format(loss=name))
+            warnings.warn(Warnings.W102.format(loss=name), stacklevel=2)
 
     def _table(self, docs: Sequence[Doc]) -> CandidateTable:
         return CandidateTable([len(doc) for doc in docs], max_width=self.max_width)

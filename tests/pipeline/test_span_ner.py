@@ -1,4 +1,5 @@
 import random
+import warnings
 
 import numpy as np
 import pytest
@@ -152,6 +153,15 @@ def test_every_factory_argument_arrives(tmp_path):
     assert pipe.confidence.path == tmp_path / "confidence.jsonl"
     assert (pipe.max_width, pipe.model.attrs["chunk_size"]) == (4, 99)
     assert pipe.scorer.func.__name__ == "ner_score"
+
+
+def test_a_loss_without_negatives_is_worth_a_warning():
+    nothing = misc("UniformSampler", rate=0.0)
+    with pytest.warns(UserWarning, match=r"W102.*CrossEntropy.*sampler\.rate"):
+        make_nlp(sampler=nothing)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make_nlp(sampler=nothing, loss=misc("SegmentationLikelihood"))
 
 
 def test_writing_nothing_is_an_error():
