@@ -4,6 +4,7 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
+import torch
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
@@ -100,5 +101,7 @@ def write_encoder(path: Path, *, layers: int = 6, hidden: int = 384) -> Path:
         num_attention_heads=hidden // 32,
         intermediate_size=4 * hidden,
     )
-    BertModel(config).save_pretrained(path)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        BertModel(config).save_pretrained(path)
     return path

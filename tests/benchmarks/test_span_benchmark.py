@@ -111,7 +111,7 @@ def test_training_costs_of_each_method_and_length(encoder):
 @needs_transformers
 def test_pipelines_find_what_they_learned(encoder):
     speeds = measure_inference(
-        encoder, documents=8, length=16, train_steps=30, repetitions=1, max_width=4
+        encoder, documents=8, length=16, train_steps=60, repetitions=1, max_width=4
     )
     assert [s.component for s in speeds] == ["robust_span_ner", "ner", "spancat_singlelabel"]
     assert all(speed.words_per_second > 0 for speed in speeds)
