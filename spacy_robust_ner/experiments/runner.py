@@ -173,6 +173,8 @@ class _Run:
             result = srsly.read_json(job.directory / RESULT_FILE)
             self.results[job.name] = result
             self.summary.trained.append(job.name)
+            # In the order of the experiment, whichever came first.
+            self.summary.trained.sort(key=self.order.index)
             write_results(self.output, (self.results[n] for n in self.order if n in self.results))
         else:
             self.summary.failed[job.name] = job.directory / LOG_FILE
