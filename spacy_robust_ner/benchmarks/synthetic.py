@@ -70,7 +70,7 @@ def bare_copy(doc: Doc) -> Doc:
 
 
 def require_transformers() -> None:
-    """Raise an error if spacy-transformers is not installed, which is no dependency."""
+    """Raise an error that says what to do if spacy-transformers is not there."""
     try:
         import spacy_transformers  # noqa: F401
     except ImportError as error:

@@ -1,4 +1,3 @@
-import importlib.util
 import json
 import math
 import sys
@@ -21,12 +20,8 @@ from spacy_robust_ner.benchmarks.tagger_training import (
 )
 from spacy_robust_ner.cli import app
 
-needs_transformers = pytest.mark.skipif(
-    importlib.util.find_spec("spacy_transformers") is None, reason="needs spacy-transformers"
-)
 
-
-@pytest.fixture(scope="module", params=["cnn", pytest.param("trf", marks=needs_transformers)])
+@pytest.fixture(scope="module", params=["cnn", "trf"])
 def encoder(request, tmp_path_factory):
     if request.param == "cnn":
         return None

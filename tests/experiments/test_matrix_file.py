@@ -177,7 +177,15 @@ def test_example_of_the_readme(tmp_path):
     assert matrix.datasets[1].train[0].complete is True
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib")
+def test_toml_before_python_3_11_is_a_clear_error(tmp_path, monkeypatch):
+    path = tmp_path / "experiment.toml"
+    path.write_text('methods = ["ner"]\n', encoding="utf8")
+    monkeypatch.setattr(sys, "version_info", (3, 10, 0))
+    with pytest.raises(ValueError, match=r"experiment\.toml.*Python 3\.11.*YAML"):
+        load_matrix(path)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="TOML is read by Python 3.11 or newer")
 def test_toml(tmp_path):
     path = tmp_path / "experiment.toml"
     path.write_text(

@@ -1,5 +1,6 @@
 import pytest
 import torch
+import transformers
 from span_pipes import TRAIN_DATA, make_examples, make_nlp, train
 
 
@@ -19,7 +20,6 @@ def trained():
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory):
     """The directory of a BERT with random weights and a vocabulary of letters and words."""
-    transformers = pytest.importorskip("transformers")
     path = tmp_path_factory.mktemp("tiny_bert")
     words = sorted({word for text, _ in TRAIN_DATA for word in text.split()})
     letters = [chr(code) for code in range(33, 127)]
