@@ -46,6 +46,21 @@ def command(
     return register
 
 
+def write_figures(figures: dict[str, Any], report_path: Path | None, *, as_json: bool) -> bool:
+    """Write a command's figures where its options say.
+
+    figures (Dict[str, Any]): JSON-serializable data.
+    report_path (Optional[Path]): A file for them.
+    as_json (bool): Print them.
+    RETURNS (bool): Whether they were printed, so that nothing else shall be.
+    """
+    if report_path is not None:
+        write_json(figures, report_path)
+    if as_json:
+        write_json(figures, None)
+    return as_json
+
+
 def write_json(result: Any, output: Path | None) -> None:
     """Print a command's result as JSON, or write it to a file.
 

@@ -1,14 +1,13 @@
 """``benchmark``: a group of commands that measure speed and memory on this machine."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from wasabi import msg
 
 from ..benchmarks.annotate import benchmark_annotate
-from ._app import app, command, write_json
-from ._options import AsJson
+from ._app import app, command, write_figures
+from ._options import AsJson, ReportPath
 
 benchmark_app = typer.Typer(
     help="Measure speed and memory on this machine, with synthetic data.",
@@ -24,9 +23,7 @@ def benchmark_annotate_cli(
     tokens: Annotated[int, typer.Option(help="Tokens of the text, about.")] = 1_000_000,
     processes: Annotated[int, typer.Option("--processes", "-n", help="Processes.")] = 1,
     seed: Annotated[int, typer.Option(help="Seed of the data.")] = 0,
-    report_path: Annotated[
-        Path | None, typer.Option("--report", help="Write the figures to this JSON file.")
-    ] = None,
+    report_path: ReportPath = None,
     as_json: AsJson = False,
 ) -> None:
     """Time 'annotate': build a dictionary and match it over raw text.
@@ -37,10 +34,7 @@ def benchmark_annotate_cli(
     read.
     """
     result = benchmark_annotate(entries=entries, tokens=tokens, processes=processes, seed=seed)
-    if report_path is not None:
-        write_json(result.to_dict(), report_path)
-    if as_json:
-        write_json(result.to_dict(), None)
+    if write_figures(result.to_dict(), report_path, as_json=as_json):
         return
     msg.table(
         [

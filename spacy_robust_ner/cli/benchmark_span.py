@@ -8,8 +8,8 @@ from wasabi import msg
 
 from ..benchmarks.span import METHODS, PARTS, SpanBenchmark, benchmark_span
 from ..errors import Errors
-from ._app import command, write_json
-from ._options import AsJson
+from ._app import command, write_figures
+from ._options import AsJson, Repetitions, ReportPath
 from .benchmark import benchmark_app
 
 
@@ -32,12 +32,8 @@ def benchmark_span_cli(
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Sentences a training batch.")] = 16,
     max_width: Annotated[int, typer.Option(help="Tokens in the widest candidate span.")] = 10,
-    repetitions: Annotated[
-        int, typer.Option("--repetitions", "-n", help="Runs of each; the median counts.")
-    ] = 7,
-    report_path: Annotated[
-        Path | None, typer.Option("--report", help="Write the figures to this JSON file.")
-    ] = None,
+    repetitions: Repetitions = 7,
+    report_path: ReportPath = None,
     as_json: AsJson = False,
 ) -> None:
     """Time the span component beside its encoder and beside other components.
@@ -69,10 +65,7 @@ def benchmark_span_cli(
         max_width=max_width,
         repetitions=repetitions,
     )
-    if report_path is not None:
-        write_json(result.to_dict(), report_path)
-    if as_json:
-        write_json(result.to_dict(), None)
+    if write_figures(result.to_dict(), report_path, as_json=as_json):
         return
     _show(result)
 

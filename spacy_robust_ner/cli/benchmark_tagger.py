@@ -11,8 +11,8 @@ from wasabi import msg
 from ..benchmarks.ratio import Ratio
 from ..benchmarks.tagger import ENCODERS, METHODS, PARTS, TaggerBenchmark, benchmark_tagger
 from ..errors import Errors
-from ._app import command, write_json
-from ._options import AsJson
+from ._app import command, write_figures
+from ._options import AsJson, Repetitions, ReportPath
 from .benchmark import benchmark_app
 
 _MARKS = {True: "ok", False: "ABOVE", None: ""}
@@ -51,12 +51,8 @@ def benchmark_tagger_cli(
     run_epochs: Annotated[
         int, typer.Option(help="Epochs of the run that exploration is compared with.")
     ] = 20,
-    repetitions: Annotated[
-        int, typer.Option("--repetitions", "-n", help="Runs of each; the median counts.")
-    ] = 7,
-    report_path: Annotated[
-        Path | None, typer.Option("--report", help="Write the figures to this JSON file.")
-    ] = None,
+    repetitions: Repetitions = 7,
+    report_path: ReportPath = None,
     as_json: AsJson = False,
 ) -> None:
     """Time the token component beside its encoder and beside spaCy's ner.
@@ -94,10 +90,7 @@ def benchmark_tagger_cli(
         run_epochs=run_epochs,
         repetitions=repetitions,
     )
-    if report_path is not None:
-        write_json(result.to_dict(), report_path)
-    if as_json:
-        write_json(result.to_dict(), None)
+    if write_figures(result.to_dict(), report_path, as_json=as_json):
         return
     _show(result)
 

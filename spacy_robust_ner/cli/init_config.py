@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 from wasabi import msg
 
-from ..recipes import ENCODERS, METHODS, config_text, make_config
+from ..recipes import METHODS, config_text, make_config
 from ._app import command
+from ._options import EncoderName, Lang, TransformerName
 
 
 def init_config(
@@ -33,14 +34,9 @@ def init_config(
 def init_config_cli(
     output: Annotated[Path, typer.Argument(help="The config file to write.")],
     method: Annotated[str, typer.Option("--method", "-m", help=f"One of {', '.join(METHODS)}.")],
-    encoder: Annotated[
-        str, typer.Option("--encoder", "-e", help=f"One of {', '.join(ENCODERS)}.")
-    ] = "cnn",
-    lang: Annotated[str, typer.Option("--lang", "-l", help="Language code.")] = "en",
-    transformer: Annotated[
-        str | None,
-        typer.Option("--transformer", "-t", help="Hugging Face encoder for trf: name or path."),
-    ] = None,
+    encoder: EncoderName = "cnn",
+    lang: Lang = "en",
+    transformer: TransformerName = None,
     gpu_id: Annotated[
         int, typer.Option("--gpu-id", "-g", help="-1: no mixed precision, which needs a GPU.")
     ] = 0,

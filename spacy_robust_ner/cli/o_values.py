@@ -18,9 +18,9 @@ from ..diagnostics.exploration import EpochValues, explore
 from ..diagnostics.o_value_page import o_value_page
 from ..diagnostics.o_value_study import OValueStudy, check_claims
 from ..errors import Errors
-from ..recipes import ENCODERS, METHODS, make_config
+from ..recipes import METHODS, make_config
 from ._app import command, write_json
-from ._options import GpuId
+from ._options import EncoderName, GpuId, Lang, TransformerName
 
 _METHODS = ("two-step", "two-step-angle")
 
@@ -124,14 +124,9 @@ def o_values_cli(
         list[Path] | None,
         typer.Option("--config", "-c", help="Training config instead. Can be repeated."),
     ] = None,
-    encoder: Annotated[
-        str, typer.Option("--encoder", "-e", help=f"One of {', '.join(ENCODERS)}.")
-    ] = "cnn",
-    lang: Annotated[str, typer.Option("--lang", "-l", help="Language code.")] = "en",
-    transformer: Annotated[
-        str | None,
-        typer.Option("--transformer", "-t", help="Hugging Face encoder for trf: name or path."),
-    ] = None,
+    encoder: EncoderName = "cnn",
+    lang: Lang = "en",
+    transformer: TransformerName = None,
     epochs: Annotated[int, typer.Option("--epochs", "-n", help="How long to train.")] = 10,
     seeds: Annotated[
         list[int] | None, typer.Option("--seed", "-s", help="Seed, 0 by default. Can be repeated.")
