@@ -71,10 +71,13 @@ def experiment_cli(
         executor = LocalExecutor(workers=workers, gpu_ids=gpus, threads=threads)
     # Ended from outside, the command shall end its runs as well, as it does for Ctrl+C. Ray has a
     # handler of its own until then, which aborts.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    summary = run_experiment(
-        experiment, output, executor=executor, force=force, on_start=_announce, on_end=_show
-    )
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        summary = run_experiment(
+            experiment, output, executor=executor, force=force, on_start=_announce, on_end=_show
+        )
+    finally:
+        signal.signal(signal.SIGTERM, before)
     msg.info(f"{len(summary.trained)} runs trained, {len(summary.kept)} kept from before")
     for name, log in summary.failed.items():
         msg.fail(f"{name} failed; its log: {log}", _last_line(log))

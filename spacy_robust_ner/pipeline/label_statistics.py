@@ -39,6 +39,14 @@ class EstimatedRatio(Generic[TermT]):
         self.build(0.0)
 
 
+def with_ratio(term: TermT | EstimatedRatio[TermT] | None, ratio: float) -> TermT | None:
+    """term (Optional[Union[TermT, EstimatedRatio]]): A ratio term, whose ratio may be an estimate.
+    ratio (float): The estimate.
+    RETURNS (Optional[TermT]): The term with its ratio.
+    """
+    return term.build(ratio) if isinstance(term, EstimatedRatio) else term
+
+
 @dataclass(frozen=True)
 class AnnotationCounts:
     """What two passes over the training examples tell.

@@ -152,11 +152,16 @@ class RobustPipe(TrainablePipe):
     def _study_labels(
         self,
         get_examples: Callable[[], Iterable[Example]],
-        ratio: EstimatedRatio[Any] | None,
+        ratio: Any,
     ) -> None:
-        """Find out which labels are doubtful and how many entities to expect, if settings ask."""
+        """Find out which labels are doubtful and how many entities to expect, if settings ask.
+
+        get_examples (Callable[[], Iterable[Example]]): The training examples; read twice.
+        ratio (Any): The component's ratio term, whose ratio may have to be estimated.
+        """
         self.cfg.update(ratio=None, doubtful=[])
-        if ratio is None and not self.withdraw_doubtful:
+        is_estimated = isinstance(ratio, EstimatedRatio)
+        if not is_estimated and not self.withdraw_doubtful:
             return
         counts = count_annotation(
             get_examples,
@@ -165,7 +170,7 @@ class RobustPipe(TrainablePipe):
         )
         self.cfg["doubtful"] = [list(words) for words in counts.findings.doubtful]
         report_doubtful(counts.findings, name=self.name)
-        if ratio is not None:
+        if is_estimated:
             self.cfg["ratio"] = estimate_ratio(counts, unit=ratio.unit, name=self.name)
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[ScoredSpans]) -> None:

@@ -1,6 +1,5 @@
 """`robust_span_ner`: named entities as spans, learned from incomplete annotation."""
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -21,23 +20,23 @@ from ..annotation import REJECTED_SPANS_KEY
 from ..architectures.torch_layer import torch_module
 from ..candidates import BatchAnnotation, Candidates, CandidateTable
 from ..decoding import Overlap, ScoredSpans, join
-from ..errors import Errors, Warnings
+from ..errors import Errors
 from ..span.choosing import as_span_head
 from ..span.contrastive import ContrastiveTerm
 from ..span.objective import BatchTerms, Course, SpanObjective
 from ..span.ratio import RatioTerm
 from ..span.retrieval import Centroids
-from ..span.samplers import UniformSampler
 from ..span.segmentation_objective import SegmentationLikelihood, SegmentationObjective
 from ..types import NegativeSampler, SampleObserver, SpanLoss, SpanOutput
 from .confidence import ConfidenceSource
 from .label_counts import count_labels, require_labels
-from .label_statistics import EstimatedRatio
+from .label_statistics import EstimatedRatio, with_ratio
 from .progress import TrainingProgress
 from .random_state import random_state, set_random_state
 from .registered import PriorLoss, Retrieval
 from .robust_pipe import O_INDEX, OUTSIDE, RobustPipe, default_tok2vec_config
 from .span_batch import annotate_examples, doc_key, labeled_vectors, process_before
+from .span_combination import check_combination
 from .span_inference import (
     find_spans,
     label_probabilities,
@@ -205,7 +204,14 @@ class RobustSpanNER(RobustPipe):
         self.max_epochs = max_epochs
         self.sample_observer: SampleObserver | None = None
         self._objective: SpanObjective | SegmentationObjective | None = None
-        self._check_combination()
+        check_combination(
+            loss=loss,
+            sampler=sampler,
+            retrieval=retrieval,
+            confidence=confidence,
+            threshold=threshold,
+            max_epochs=max_epochs,
+        )
 
     @property
     def max_width(self) -> int | None:
@@ -288,8 +294,7 @@ class RobustSpanNER(RobustPipe):
             self._append_label(label)
         require_labels(self.labels, name=self.name, examples=counts.examples)
         self.cfg["label_shares"] = counts.shares
-        estimated = self.ratio if isinstance(self.ratio, EstimatedRatio) else None
-        self._study_labels(get_examples, estimated)
+        self._study_labels(get_examples, self.ratio)
         self.progress = TrainingProgress(examples_per_epoch=counts.examples)
         self.cfg.update(epoch=0, examples_per_epoch=counts.examples)
         self._objective = None
@@ -378,33 +383,7 @@ class RobustSpanNER(RobustPipe):
         self._objective = None
 
     def _ratio_term(self) -> RatioTerm | None:
-        if isinstance(self.ratio, EstimatedRatio):
-            return self.ratio.build(self.cfg["ratio"])
-        return self.ratio
-
-    def _check_combination(self) -> None:
-        if self.threshold is not None and not 0 <= self.threshold <= 1:
-            raise ValueError(
-                Errors.R103.format(
-                    name="threshold", value=self.threshold, wanted="null, or between 0 and 1"
-                )
-            )
-        if self.max_epochs < 1:
-            raise ValueError(
-                Errors.R103.format(name="max_epochs", value=self.max_epochs, wanted="at least 1")
-            )
-        loss: Any = self.loss.kind if isinstance(self.loss, PriorLoss) else self.loss
-        name = loss.__name__ if isinstance(loss, type) else type(loss).__name__
-        if loss.needs_uniform_negatives and not self.sampler.is_uniform:
-            sampler = type(self.sampler).__name__
-            raise ValueError(Errors.R111.format(loss=name, sampler=sampler))
-        if loss.needs_confidence and self.confidence is None:
-            raise ValueError(Errors.R113.format(loss=name))
-        if isinstance(loss, SegmentationLikelihood):
-            if self.retrieval is not None:
-                raise ValueError(Errors.R140.format(loss=name))
-        elif isinstance(self.sampler, UniformSampler) and not self.sampler.rate:
-            warnings.warn(Warnings.W102.format(loss=name), stacklevel=2)
+        return with_ratio(self.ratio, self.cfg["ratio"])
 
     def _table(self, docs: Sequence[Doc]) -> CandidateTable:
         return CandidateTable([len(doc) for doc in docs], max_width=self.max_width)

@@ -28,7 +28,7 @@ from ..tagging.ratio import ExpectedEntityRatio
 from ..tagging.tag_set import SchemeName, TagSet
 from ..tagging.types import TokenLoss
 from .label_counts import require_labels
-from .label_statistics import EstimatedRatio
+from .label_statistics import EstimatedRatio, with_ratio
 from .progress import TrainingProgress
 from .robust_pipe import O_INDEX, RobustPipe, default_tok2vec_config
 from .span_inference import without_space_edges
@@ -258,8 +258,7 @@ class RobustTokenTagger(RobustPipe):
             examples_per_epoch=counts.examples,
         )
         self.progress = TrainingProgress(examples_per_epoch=counts.examples)
-        estimated = self.ratio if isinstance(self.ratio, EstimatedRatio) else None
-        self._study_labels(get_examples, estimated)
+        self._study_labels(get_examples, self.ratio)
         sample = list(islice((eg.predicted for eg in get_examples() if len(eg.predicted)), 10))
         if not sample:
             raise ValueError(Errors.R122.format(name=self.name, count=counts.examples))
@@ -324,9 +323,7 @@ class RobustTokenTagger(RobustPipe):
         return total, logged
 
     def _ratio_term(self) -> ExpectedEntityRatio | None:
-        if isinstance(self.ratio, EstimatedRatio):
-            return self.ratio.build(self.cfg["ratio"])
-        return self.ratio
+        return with_ratio(self.ratio, self.cfg["ratio"])
 
     def _set_random_state(self, state: dict[str, bytes]) -> None:
         arrays = self.model.attrs["removed"]
