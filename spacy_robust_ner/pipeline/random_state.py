@@ -1,34 +1,35 @@
 """The random generators of training, saved so that resumed training does not repeat itself."""
 
+from collections.abc import Mapping
+
 import torch
 
-from ..span.contrastive import ContrastiveTerm
 from ..types import NegativeSampler
 
 
-def random_state(sampler: NegativeSampler, contrastive: ContrastiveTerm | None) -> dict[str, bytes]:
+def random_state(
+    sampler: NegativeSampler, generators: Mapping[str, torch.Generator]
+) -> dict[str, bytes]:
     """sampler (NegativeSampler): Chooses the negatives.
-    contrastive (Optional[ContrastiveTerm]): The contrastive term.
-    RETURNS (Dict[str, bytes]): The state of their generators.
+    generators (Mapping[str, torch.Generator]): Those of the other parts, by name.
+    RETURNS (Dict[str, bytes]): Their states.
     """
-    state = {"sampler": sampler.get_state()}
-    if contrastive is not None:
-        state["contrastive"] = contrastive.generator.get_state().numpy().tobytes()
-    return state
+    states = {name: g.get_state().numpy().tobytes() for name, g in generators.items()}
+    return {"sampler": sampler.get_state(), **states}
 
 
 def set_random_state(
-    sampler: NegativeSampler, contrastive: ContrastiveTerm | None, state: dict[str, bytes]
+    sampler: NegativeSampler, generators: Mapping[str, torch.Generator], state: Mapping[str, bytes]
 ) -> None:
     """Let generators go on where others were.
 
     sampler (NegativeSampler): Chooses the negatives.
-    contrastive (Optional[ContrastiveTerm]): The contrastive term.
-    state (Dict[str, bytes]): From `random_state`. What was saved for a sampler of another kind,
-        or for a term that is not there, has no effect.
+    generators (Mapping[str, torch.Generator]): Those of the other parts, by name.
+    state (Mapping[str, bytes]): From `random_state`. What was saved for a sampler of another kind,
+        or for a part that is not there, has no effect.
     """
     if len(state.get("sampler", b"")) == len(sampler.get_state()):
         sampler.set_state(state["sampler"])
-    if contrastive is not None and "contrastive" in state:
-        numbers = torch.frombuffer(bytearray(state["contrastive"]), dtype=torch.uint8)
-        contrastive.generator.set_state(numbers)
+    for name, generator in generators.items():
+        if name in state:
+            generator.set_state(torch.frombuffer(bytearray(state[name]), dtype=torch.uint8))

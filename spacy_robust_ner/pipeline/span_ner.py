@@ -204,6 +204,9 @@ class RobustSpanNER(RobustPipe):
         self.max_epochs = max_epochs
         self.sample_observer: SampleObserver | None = None
         self._objective: SpanObjective | SegmentationObjective | None = None
+        self._generators = {"ratio": torch.Generator()}
+        if contrastive is not None:
+            self._generators["contrastive"] = contrastive.generator
         check_combination(
             loss=loss,
             sampler=sampler,
@@ -348,11 +351,12 @@ class RobustSpanNER(RobustPipe):
             }
             if isinstance(self.loss, SegmentationLikelihood):
                 self._objective = SegmentationObjective(**settings)
-            elif isinstance(self.loss, PriorLoss):
-                loss = self.loss.build((OUTSIDE, *self.labels), self.cfg["label_shares"])
-                self._objective = SpanObjective(loss=loss, **settings)
             else:
-                self._objective = SpanObjective(loss=self.loss, **settings)
+                loss: Any = self.loss
+                if isinstance(loss, PriorLoss):
+                    loss = loss.build((OUTSIDE, *self.labels), self.cfg["label_shares"])
+                generator = self._generators["ratio"]
+                self._objective = SpanObjective(loss=loss, generator=generator, **settings)
         return self._objective
 
     def _objective_of(
@@ -375,10 +379,10 @@ class RobustSpanNER(RobustPipe):
         return result.total, self._logged(result)
 
     def _random_state(self) -> dict[str, bytes]:
-        return random_state(self.sampler, self.contrastive)
+        return random_state(self.sampler, self._generators)
 
     def _set_random_state(self, state: dict[str, bytes]) -> None:
-        set_random_state(self.sampler, self.contrastive, state)
+        set_random_state(self.sampler, self._generators, state)
         # It may hold the label shares of before.
         self._objective = None
 

@@ -174,13 +174,12 @@ class SpanObjective(Objective):
 
     loss (SpanLoss): Loss of the labelled spans and the negatives.
     ratio_spans (int): At most that many candidates carry the gradient of the ratio term.
-    seed (int): Seed of the ratio term's sample.
+    generator (torch.Generator): Chooses these candidates; on the CPU.
     """
 
     loss: SpanLoss
     ratio_spans: int = 4096
-    seed: int = 0
-    _generator: torch.Generator = field(init=False, repr=False)
+    generator: torch.Generator = field(default_factory=torch.Generator, repr=False)
 
     def __post_init__(self) -> None:
         if self.loss.needs_uniform_negatives and not self.sampler.is_uniform:
@@ -189,7 +188,6 @@ class SpanObjective(Objective):
                     loss=type(self.loss).__name__, sampler=type(self.sampler).__name__
                 )
             )
-        self._generator = torch.Generator().manual_seed(self.seed)
 
     def score(self, batch: SpanBatch) -> ScoredBatch:
         """Score the chosen spans, and compute their loss and the ratio term."""
@@ -230,7 +228,7 @@ class SpanObjective(Objective):
         if self.ratio is None or len(table) <= self.ratio_spans:
             return None
         return RatioSample(
-            self.ratio_spans, term=self.ratio, o_index=o_index, generator=self._generator
+            self.ratio_spans, term=self.ratio, o_index=o_index, generator=self.generator
         )
 
     def _ratio_rows(self, table: CandidateTable, chosen: ChosenSpans) -> Tensor:

@@ -11,6 +11,7 @@ from span_pipes import (
     TRAIN_DATA,
     assert_same_ents,
     change,
+    example_of,
     make_examples,
     make_nlp,
     misc,
@@ -171,6 +172,25 @@ def test_resumed_training_draws_the_negatives_that_would_have_come_next(tmp_path
     from_bytes = negatives_of(make_nlp(**SAMPLED).from_bytes(data), examples)
     assert from_disk == from_bytes == expected
     assert expected[0] != start, "not the first draw over again"
+
+
+def test_resumed_training_goes_on_with_the_sample_of_the_ratio_term():
+    """The term's gradient comes from some of the candidates if a batch has many."""
+    settings = {"ratio": misc("RatioTerm", ratio=0.9, margin=0.0), "max_width": None, **SAMPLED}
+    nlp = make_nlp(**settings)
+    example = example_of(nlp, [f"w{i % 7}" for i in range(100)], [(3, 4, "PER")])
+    train(nlp, [example], steps=2)
+    loaded, restarted = (make_nlp(**settings).from_bytes(nlp.to_bytes()) for _ in range(2))
+    restarted.get_pipe(NAME)._generators["ratio"].manual_seed(0)
+    gradients = [gradient_of(pipeline, example) for pipeline in (nlp, loaded, restarted)]
+    assert change(gradients[0], gradients[1]) == 0
+    assert change(gradients[0], gradients[2]) > 0
+
+
+def gradient_of(nlp, example):
+    nlp.update([example], sgd=False)
+    head = nlp.get_pipe(NAME).head
+    return [weight.grad.clone().numpy() for weight in head.parameters() if weight.grad is not None]
 
 
 def test_training_goes_on_with_another_sampler():

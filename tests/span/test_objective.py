@@ -214,7 +214,7 @@ def test_samples_of_the_ratio_term_differ_and_come_back_with_the_seed():
             loss=CrossEntropy(),
             ratio=RatioTerm(ratio=0.1),
             ratio_spans=20,
-            seed=seed,
+            generator=torch.Generator().manual_seed(seed),
         )
         return [evaluate(objective, head, *batch).chosen.ratio.rows.tolist() for _ in range(2)]
 
