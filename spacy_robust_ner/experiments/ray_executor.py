@@ -52,7 +52,7 @@ class RayExecutor:
             ray.shutdown()
             raise ValueError(Errors.R211.format(address=address, wanted=wanted))
         self._resources = Resources(threads)
-        self._task = ray.remote(num_cpus=threads, num_gpus=int(gpu))(run_job)
+        self._task: Any = ray.remote(num_cpus=threads, num_gpus=int(gpu))(run_job)
         self._running: dict[Any, Job] = {}
         self._stop: StopFile | None = None
 

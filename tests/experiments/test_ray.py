@@ -70,8 +70,8 @@ def test_cluster_without_gpus(experiment, tmp_path):
     assert "R211" in done.stdout + done.stderr
 
 
-@pytest.mark.skipif(HAS_RAY, reason="ray is installed")
-def test_without_ray_the_extra_is_named(experiment, tmp_path):
+def test_without_ray_the_extra_is_named(experiment, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)  # as if it were not installed
     arguments = ["experiment", str(experiment), str(tmp_path / "runs"), "--ray", "auto"]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 1
