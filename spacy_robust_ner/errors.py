@@ -373,6 +373,11 @@ class Warnings(metaclass=_WithCode):
         "the training data. It takes the ratio of labeled ones, {ratio:.4f}, which is too low if "
         "labels are missing. Set 'ratio' in its ratio block to a number."
     )
+    W103 = (
+        "'{name}' writes its entities to doc.spans['{key}'] alone, and the score weights are those "
+        "of doc.ents, which will be 0: `spacy train` could not tell which checkpoint is best. Add "
+        "spans_{key}_f = 1.0 to [training.score_weights], and set ents_f to null."
+    )
     W200 = (
         "'{path}' can't be locked ({reason}). Take care that no other experiment runs there at the "
         "same time."

@@ -1,10 +1,12 @@
 """What both components share: labels, writing, the frame of an update, saving and loading."""
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
 
+from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
@@ -17,7 +19,7 @@ from torch import Tensor, zeros_like
 
 from ..annotation import REJECTED_SPANS_KEY
 from ..decoding import Overlap, ScoredSpans
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from .label_statistics import EstimatedRatio, count_annotation, estimate_ratio, report_doubtful
 from .progress import TrainingProgress
 from .targets import TargetReader
@@ -148,6 +150,14 @@ class RobustPipe(TrainablePipe):
             self.default_complete,
             frozenset(map(tuple, self.cfg["doubtful"])) if self.withdraw_doubtful else (),
         )
+
+    def _check_score_weights(self, nlp: Language | None) -> None:
+        if nlp is None or self.annotate_ents:
+            return
+        weights = nlp.config["training"]["score_weights"]
+        if not any(weights.get(f"spans_{self.spans_key}_{figure}") for figure in "prf"):
+            text = Warnings.W103.format(name=self.name, key=self.spans_key)
+            warnings.warn(text, stacklevel=3)
 
     def _study_labels(
         self,

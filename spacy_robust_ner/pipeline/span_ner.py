@@ -292,6 +292,7 @@ class RobustSpanNER(RobustPipe):
         labels (Optional[Sequence[str]]): The labels; read from the examples if not given.
         """
         validate_get_examples(get_examples, "RobustSpanNER.initialize")
+        self._check_score_weights(nlp)
         counts = count_labels(get_examples(), name=self.name, max_width=self.max_width)
         for label in labels if labels is not None else sorted(counts.labels):
             self._append_label(label)

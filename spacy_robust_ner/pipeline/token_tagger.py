@@ -248,6 +248,7 @@ class RobustTokenTagger(RobustPipe):
         labels (Optional[Sequence[str]]): The labels; read from the examples if not given.
         """
         validate_get_examples(get_examples, "RobustTokenTagger.initialize")
+        self._check_score_weights(nlp)
         counts = count_tokens(get_examples())
         for label in labels if labels is not None else sorted(counts.labels):
             self._append_label(label)

@@ -1,7 +1,10 @@
+import warnings
+
 import pytest
 from spacy.tokens import Doc, Span
 from spacy.training import Example
-from span_pipes import NAME, make_nlp
+from span_pipes import NAME, make_examples, make_nlp
+from token_pipes import make_token_nlp
 
 from spacy_robust_ner.pipeline.scorer import make_entity_scorer_v1
 
@@ -115,3 +118,23 @@ def test_default_score_weights_are_figures_of_the_scorer(vocab):
     scores = make_entity_scorer_v1()([example_with(vocab, [], [(0, 1, "A")])])
     assert set(weights) <= set(scores)
     assert sum(weight for weight in weights.values() if weight) == 1.0
+
+
+@pytest.mark.parametrize("make", [make_nlp, make_token_nlp])
+def test_score_weights_of_other_annotation_are_worth_a_warning(make):
+    nlp = make(annotate_ents=False, spans_key="found")
+    examples = make_examples(nlp)
+    with pytest.warns(UserWarning, match="spans_found_f = 1.0"):
+        nlp.initialize(lambda: examples)
+
+    nlp.config["training"]["score_weights"] = {"spans_found_f": 1.0, "ents_f": None}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nlp.initialize(lambda: examples)
+
+
+def test_score_weights_of_entities_need_no_warning():
+    nlp = make_nlp(spans_key="found")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nlp.initialize(lambda: make_examples(nlp))
