@@ -6,6 +6,7 @@ of the papers is never built. Ends are exclusive.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -172,6 +173,14 @@ class WidthEmbeddingHead(nn.Module):
         self.hidden_dropout = nn.Dropout(hidden_dropout)
         self.output = nn.Linear(hidden_width, n_labels)
         _init_linear(self.hidden, self.hidden2, self.output)
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
+        # As many widths have an embedding as had one in training, whatever max_width is now.
+        saved = state_dict.get(f"{prefix}embedding.weight", self.embedding.weight)
+        if saved.shape != self.embedding.weight.shape:
+            table = self.embedding.weight.new_empty(saved.shape)
+            self.embedding = nn.Embedding.from_pretrained(table, freeze=False)
+        super()._load_from_state_dict(state_dict, prefix, *args)
 
     def prepare(self, tokens: Tensor) -> Projections:
         """tokens (Tensor): Token vectors. Shape: (tokens, width).

@@ -158,6 +158,19 @@ def negatives_of(nlp, examples):
     return seen, losses
 
 
+@pytest.mark.parametrize("max_width", [2, 30])
+def test_embedded_widths_are_those_of_training(tmp_path, max_width):
+    nlp = make_nlp(head="width")
+    train(nlp, make_examples(nlp), steps=40)
+    nlp.to_disk(tmp_path / "model")
+    setting = f"components.{NAME}.model.max_width"
+    loaded = spacy.load(tmp_path / "model", config={setting: max_width})
+    assert loaded.get_pipe(NAME).max_width == max_width
+    assert len(loaded.get_pipe(NAME).head.embedding.weight) == 10
+    assert_same_ents(list(nlp.pipe(TEXTS)), list(loaded.pipe(TEXTS)), tolerance=1e-6)
+    step(loaded, make_examples(loaded), loaded.resume_training())
+
+
 def test_resumed_training_draws_the_negatives_that_would_have_come_next(tmp_path):
     nlp = make_nlp(**SAMPLED)
     examples = make_examples(nlp)
