@@ -62,6 +62,7 @@ def stats_cli(
         _print_overlaps(stats)
         _print_forms(stats, top)
         _print_doubtful(stats, top)
+        _print_fragments(stats)
         for what, path in [("Statistics", output), ("Drawing", plot)]:
             if path is not None:
                 msg.good(f"{what}: {path}")
@@ -189,6 +190,19 @@ def _print_doubtful(stats: CorpusStats, top: int) -> None:
         ["string", "labeled", "O"],
         [[form.text, f"{form.labeled:,}", f"{form.outside:,}"] for form in forms[:top]],
     )
+
+
+def _print_fragments(stats: CorpusStats) -> None:
+    fragments = stats.fragments
+    if not fragments.labels:
+        return
+    msg.divider("Labels that seem to be parts of longer names (training)")
+    msg.text(
+        f"{fragments.labels:,} labels have a capitalized word without a label beside them. "
+        "`withdraw_fragments = true` trains without them. For example:"
+    )
+    for example in fragments.examples:
+        msg.text(f"  {_shortened(example)}")
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int = 1) -> None:

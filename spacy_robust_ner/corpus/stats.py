@@ -3,7 +3,7 @@ overlap of its parts, and strings whose annotation contradicts itself."""
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from spacy.tokens import Doc
 
 from ..annotation import stated_complete
+from ..fragments import FragmentCount
 from ..label_study import LabelFindings, LabelStudy
 from ..surface_forms import SurfaceForm
 from .doc_stream import stream_docs
@@ -113,6 +114,7 @@ class CorpusStats:
     surface_forms (int): The labeled strings of the training part.
     outside_forms (List[SurfaceForm]): Those that are O elsewhere in it, the most suspicious first.
     findings (LabelFindings): Estimated share of its entities that are labeled, and doubtful labels.
+    fragments (FragmentCount): Its labels that seem to be parts of longer names.
     """
 
     parts: dict[str, PartStats]
@@ -120,6 +122,7 @@ class CorpusStats:
     surface_forms: int
     outside_forms: list[SurfaceForm]
     findings: LabelFindings
+    fragments: FragmentCount
 
     @property
     def outside_mentions(self) -> int:
@@ -149,6 +152,7 @@ class CorpusStats:
                 "forms": [form.as_dict() for form in self.outside_forms[:top]],
                 "doubtful": [form.as_dict() for form in self.doubtful_forms[:top]],
             },
+            "fragments": asdict(self.fragments),
         }
 
 
@@ -172,7 +176,7 @@ def compute_stats(
     paths = {name: path for name, path in named.items() if path is not None}
     parts: dict[str, PartStats] = {}
     fingerprints: dict[str, Fingerprints] = {}
-    study = LabelStudy(in_missing=False)
+    study, fragments = LabelStudy(in_missing=False), FragmentCount()
     for name, path in paths.items():
         part, prints = parts[name], fingerprints[name] = PartStats(), Fingerprints()
         for doc in stream_docs(path, description=f"Counting {name}", show_progress=show_progress):
@@ -180,6 +184,7 @@ def compute_stats(
             prints.add(doc)
             if name == TRAIN:
                 study.collect(doc)
+                fragments.add(doc)
         part.repeated_documents = prints.repeated()
     for doc in stream_docs(train, description="Searching", show_progress=show_progress):
         study.search(doc)
@@ -189,6 +194,7 @@ def compute_stats(
         len(study.exact),
         study.exact.outside(),
         study.findings(),
+        fragments,
     )
 
 

@@ -190,7 +190,7 @@ def classify_tokens(
     RETURNS (TokenKinds): The kinds.
     """
     # What the gold corpus says stays true of labels that training would withdraw.
-    read_truth = replace(reader.read_targets, doubtful=())
+    read_truth = replace(reader.read_targets, doubtful=(), without_fragments=False)
     kinds, n_unlabeled = [], 0
     for number, (example, other) in enumerate(zip_longest(examples, gold)):
         _check_pair(number, example, other)

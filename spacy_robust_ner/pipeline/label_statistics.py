@@ -10,6 +10,7 @@ from spacy.training import Example
 
 from ..annotation import is_complete, missing_tokens
 from ..errors import Warnings
+from ..fragments import FragmentCount
 from ..label_study import LabelFindings, LabelStudy
 from ..span.ratio import Unit
 
@@ -55,12 +56,14 @@ class AnnotationCounts:
     known_tokens (int): Annotated tokens of complete documents.
     known_entities (Dict[str, int]): Entities ("spans") of complete documents, and their "tokens".
     findings (LabelFindings): What the labeled strings tell.
+    fragments (FragmentCount): Labels of incomplete documents that seem to be parts of longer names.
     """
 
     tokens: int
     known_tokens: int
     known_entities: dict[Unit, int]
     findings: LabelFindings
+    fragments: FragmentCount
 
 
 def count_annotation(
@@ -76,7 +79,7 @@ def count_annotation(
     """
     tokens, known_tokens = 0, 0
     known_entities: dict[Unit, int] = {"spans": 0, "tokens": 0}
-    study = LabelStudy()
+    study, fragments = LabelStudy(), FragmentCount()
     for example in get_examples():
         doc = example.reference
         tokens += len(doc)
@@ -84,11 +87,13 @@ def count_annotation(
             known_tokens += len(doc) - sum(missing_tokens(doc))
             known_entities["spans"] += len(doc.ents)
             known_entities["tokens"] += sum(len(ent) for ent in doc.ents)
+        else:
+            fragments.add(doc)
         study.collect(doc)
     for example in get_examples():
         study.search(example.reference)
     findings = study.findings(with_doubts=with_doubts)
-    return AnnotationCounts(tokens, known_tokens, known_entities, findings)
+    return AnnotationCounts(tokens, known_tokens, known_entities, findings, fragments)
 
 
 def estimate_ratio(counts: AnnotationCounts, *, unit: Unit, name: str) -> float:
@@ -130,4 +135,17 @@ def report_doubtful(findings: LabelFindings, *, name: str) -> None:
         len(forms),
         shown,
         "" if len(forms) <= _SHOWN else ", …",
+    )
+
+
+def report_fragments(fragments: FragmentCount, *, name: str) -> None:
+    """Tell which labels count as missing because they seem to be parts of longer names."""
+    if not fragments.labels:
+        return
+    logger.info(
+        "%s takes %d labels for missing that seem to be parts of longer names: %s%s",
+        name,
+        fragments.labels,
+        ", ".join(fragments.examples),
+        "" if fragments.labels == len(fragments.examples) else ", …",
     )

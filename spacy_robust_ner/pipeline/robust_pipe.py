@@ -20,7 +20,13 @@ from torch import Tensor, zeros_like
 from ..annotation import REJECTED_SPANS_KEY
 from ..decoding import Overlap, ScoredSpans
 from ..errors import Errors, Warnings
-from .label_statistics import EstimatedRatio, count_annotation, estimate_ratio, report_doubtful
+from .label_statistics import (
+    EstimatedRatio,
+    count_annotation,
+    estimate_ratio,
+    report_doubtful,
+    report_fragments,
+)
 from .progress import TrainingProgress
 from .targets import TargetReader
 from .writing import write_entities, write_spans
@@ -58,6 +64,8 @@ class RobustPipe(TrainablePipe):
     default_complete (bool): What a training document without the flag counts as.
     withdraw_doubtful (bool): Labels of strings that are rather ordinary words (see label_study)
         count as missing in incomplete training documents.
+    withdraw_fragments (bool): Labels that seem to be parts of longer names (see fragments) count as
+        missing there as well.
     head_learn_rate_scale (float): Learning rate of the head, as a multiple of the encoder's.
     scorer (Optional[Callable]): Evaluates predictions.
     """
@@ -75,6 +83,7 @@ class RobustPipe(TrainablePipe):
         rejected_spans_key: str = REJECTED_SPANS_KEY,
         default_complete: bool = False,
         withdraw_doubtful: bool = False,
+        withdraw_fragments: bool = False,
         head_learn_rate_scale: float = 1.0,
         scorer: Callable[..., dict[str, Any]] | None = None,
     ) -> None:
@@ -98,6 +107,7 @@ class RobustPipe(TrainablePipe):
         self.rejected_spans_key = rejected_spans_key
         self.default_complete = default_complete
         self.withdraw_doubtful = withdraw_doubtful
+        self.withdraw_fragments = withdraw_fragments
         self.head_learn_rate_scale = head_learn_rate_scale
         if spans_key is not None and scorer is not None:
             scorer = partial(scorer, spans_key=spans_key)
@@ -149,6 +159,7 @@ class RobustPipe(TrainablePipe):
             self.rejected_spans_key,
             self.default_complete,
             frozenset(map(tuple, self.cfg["doubtful"])) if self.withdraw_doubtful else (),
+            self.withdraw_fragments,
         )
 
     def _check_score_weights(self, nlp: Language | None) -> None:
@@ -171,7 +182,7 @@ class RobustPipe(TrainablePipe):
         """
         self.cfg.update(ratio=None, doubtful=[])
         is_estimated = isinstance(ratio, EstimatedRatio)
-        if not is_estimated and not self.withdraw_doubtful:
+        if not (is_estimated or self.withdraw_doubtful or self.withdraw_fragments):
             return
         counts = count_annotation(
             get_examples,
@@ -180,6 +191,8 @@ class RobustPipe(TrainablePipe):
         )
         self.cfg["doubtful"] = [list(words) for words in counts.findings.doubtful]
         report_doubtful(counts.findings, name=self.name)
+        if self.withdraw_fragments:
+            report_fragments(counts.fragments, name=self.name)
         if is_estimated:
             self.cfg["ratio"] = estimate_ratio(counts, unit=ratio.unit, name=self.name)
 

@@ -10,6 +10,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..annotation import REJECTED_SPANS_KEY, is_complete, missing_tokens
+from ..fragments import find_fragments
 from ..surface_forms import Form
 
 
@@ -38,11 +39,14 @@ class TargetReader:
     default_complete (bool): What a document without the flag counts as.
     doubtful (Collection[Form]): Words, in folded case, whose labels count as missing in incomplete
         documents.
+    without_fragments (bool): Labels that seem to be parts of longer names count as missing in
+        incomplete documents, too.
     """
 
     rejected_spans_key: str = REJECTED_SPANS_KEY
     default_complete: bool = False
     doubtful: Collection[Form] = ()
+    without_fragments: bool = False
 
     def __call__(self, example: Example) -> EntityTargets:
         """example (Example): The example.
@@ -60,16 +64,20 @@ class TargetReader:
             for start, end, _ in entities:
                 missing[start:end] = False
             rejected = example.get_aligned_spans_y2x(rejected, allow_overlap=True)
-        if self.doubtful and not complete:
+        if (self.doubtful or self.without_fragments) and not complete:
             entities = self._withdraw(entities, missing, example.predicted)
         return EntityTargets(entities, _triples(rejected), missing, complete)
 
     def _withdraw(
         self, entities: list[tuple[int, int, str]], missing: NDArray[np.bool_], doc: Doc
     ) -> list[tuple[int, int, str]]:
+        fragments = [False] * len(entities)
+        if self.without_fragments:
+            fragments = find_fragments(doc, [(start, end) for start, end, _ in entities])
         kept = []
-        for start, end, label in entities:
-            if tuple(token.text.casefold() for token in doc[start:end]) in self.doubtful:
+        for (start, end, label), is_fragment in zip(entities, fragments, strict=True):
+            words = tuple(token.text.casefold() for token in doc[start:end])
+            if is_fragment or words in self.doubtful:
                 missing[start:end] = True
             else:
                 kept.append((start, end, label))

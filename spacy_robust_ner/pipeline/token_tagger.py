@@ -74,6 +74,7 @@ DEFAULTS = Config().from_str(default_config + default_tok2vec_config)
         "rejected_spans_key": REJECTED_SPANS_KEY,
         "default_complete": False,
         "withdraw_doubtful": True,
+        "withdraw_fragments": True,
         "head_learn_rate_scale": 1.0,
         "scorer": DEFAULTS["scorer"],
     },
@@ -95,6 +96,7 @@ def make_robust_token_tagger(
     rejected_spans_key: str,
     default_complete: bool,
     withdraw_doubtful: bool,
+    withdraw_fragments: bool,
     head_learn_rate_scale: float,
     scorer: Callable[..., dict[str, Any]] | None,
 ) -> "RobustTokenTagger":
@@ -115,6 +117,7 @@ def make_robust_token_tagger(
         rejected_spans_key=rejected_spans_key,
         default_complete=default_complete,
         withdraw_doubtful=withdraw_doubtful,
+        withdraw_fragments=withdraw_fragments,
         head_learn_rate_scale=head_learn_rate_scale,
         scorer=scorer,
     )

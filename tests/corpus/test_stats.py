@@ -279,3 +279,14 @@ def test_ordinary_words_with_labels_are_listed(write):
     assert stats.as_dict()["surface_forms"]["doubtful"][0]["text"] == "The"
     printed = CliRunner().invoke(app, ["stats", str(path)])
     assert "5 labels of 1 strings" in printed.output
+
+
+def test_fragments_of_names_are_listed(write):
+    path = write("train.spacy", ["we met Jean/B-PER Dupont", "we met Ada/B-PER today"])
+    assert compute_stats(path).as_dict()["fragments"] == {
+        "labels": 1,
+        "examples": ["met [Jean] Dupont"],
+    }
+    printed = CliRunner().invoke(app, ["stats", str(path)])
+    assert "1 labels have a capitalized word" in printed.output
+    assert "met [Jean] Dupont" in printed.output

@@ -47,6 +47,7 @@ INDEPENDENT_SPANS = {
     "ratio": None,
     "flat": False,
     "withdraw_doubtful": False,
+    "withdraw_fragments": False,
 }
 
 

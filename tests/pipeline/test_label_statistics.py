@@ -103,3 +103,24 @@ def test_labels_of_complete_documents_are_not_withdrawn():
     nlp.initialize(lambda: examples)
     assert pipe.cfg["doubtful"] == [["the"]]
     assert len(pipe.read_targets(examples[0]).entities) == 2
+
+
+@pytest.mark.parametrize("name", ["robust_span_ner", "robust_token_tagger"])
+def test_fragments_of_names_are_withdrawn_on_demand(name, tmp_path, caplog):
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe(name, config={"withdraw_fragments": True})
+    words, labeled = ["we", "met", "Jean", "Dupont", "and", "Ada"], [(2, 3, "PER"), (5, 6, "PER")]
+    example = example_of(nlp, words, labeled)
+    complete = example_of(nlp, words, labeled, complete=True)
+    with caplog.at_level("INFO", logger="spacy"):
+        nlp.initialize(lambda: [example, complete])
+    assert "1 labels for missing that seem to be parts of longer names" in caplog.text
+    assert "met [Jean] Dupont" in caplog.text
+    target = pipe.read_targets(example)
+    assert target.entities == [(5, 6, "PER")]
+    assert target.missing.tolist() == [False, False, True, False, False, False]
+    assert len(pipe.read_targets(complete).entities) == 2
+    nlp.to_disk(tmp_path)
+    assert spacy.load(tmp_path).get_pipe(name).read_targets(example).entities == target.entities
+    pipe.withdraw_fragments = False
+    assert len(pipe.read_targets(example).entities) == 2

@@ -129,6 +129,7 @@ def test_every_factory_argument_arrives(tmp_path):
         "rejected_spans_key": "wrong",
         "default_complete": True,
         "withdraw_doubtful": False,
+        "withdraw_fragments": False,
         "use_all_true_negatives": False,
         "flat": False,
         "max_epochs": 7,

@@ -98,6 +98,7 @@ def test_every_factory_argument_arrives(tmp_path):
         "rejected_spans_key": "wrong",
         "default_complete": True,
         "withdraw_doubtful": False,
+        "withdraw_fragments": False,
         "head_learn_rate_scale": 5.0,
         "scorer": {"@scorers": "spacy.ner_scorer.v1"},
     }
