@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from spacy.tokens import Doc
 
 _MAX_EXAMPLES = 20
-_ENDS_SENTENCE = frozenset(".!?:…\"“”«»")
+_ENDS_SENTENCE = frozenset('.!?:…"“”«»')
 
 
 def find_fragments(doc: Doc, labeled: Sequence[tuple[int, int]]) -> list[bool]:
@@ -32,8 +32,7 @@ def find_fragments(doc: Doc, labeled: Sequence[tuple[int, int]]) -> list[bool]:
         )
 
     return [
-        goes_on(end - 1, end)
-        or (goes_on(start, start - 1) and not _opens_sentence(doc, start - 1))
+        goes_on(end - 1, end) or (goes_on(start, start - 1) and not _opens_sentence(doc, start - 1))
         for start, end in labeled
     ]
 
