@@ -150,17 +150,17 @@ class BatchAnnotation:
     missing_before (Ints): Missing tokens before each token row. Shape: (tokens + 1,).
     complete (Bools): Documents whose every "O" is vouched for. Shape: (documents,).
     n_too_wide (int): Labelled spans that no candidate stands for.
-    labelled_before (Optional[Ints]): Tokens of labelled spans before each token row, if entities
-        never overlap. Shape: (tokens + 1,).
+    excluding_before (Ints): Tokens before each token row that only a labelled span may contain.
+        Shape: (tokens + 1,).
     """
 
     positive_rows: Ints
     positive_labels: Ints
     rejected_rows: Ints
     missing_before: Ints
+    excluding_before: Ints
     complete: Bools
     n_too_wide: int = 0
-    labelled_before: Ints | None = None
 
     # All three take a range of rows, as `CandidateTable.chunks` makes them.
 
@@ -170,27 +170,26 @@ class BatchAnnotation:
 
     def is_unknown(self, spans: Candidates) -> Bools:
         """RETURNS (Bools): Spans that touch a missing token, unless they are labelled or
-        rejected, where somebody has looked at them, or excluded by a labelled one.
-            Shape: (spans,).
+        rejected, where somebody has looked at them, or excluded. Shape: (spans,).
         """
         touches = self.missing_before[spans.ends] > self.missing_before[spans.starts]
         known = self.is_positive(spans) | _contains(self.rejected_rows, spans)
         return touches & ~known & ~self._is_excluded(spans)
 
     def is_true_negative(self, spans: Candidates) -> Bools:
-        """RETURNS (Bools): Spans that are certainly no entity: rejected ones, those that overlap a
-        labelled one where entities never overlap, and all that is neither labelled nor unknown in
-        a complete document. Shape: (spans,).
+        """RETURNS (Bools): Spans that are certainly no entity: rejected ones, those that contain a
+        token which excludes them, and all that is neither labelled nor unknown in a complete
+        document. Shape: (spans,).
         """
         known = self.complete[spans.doc_index] & ~self.is_unknown(spans)
         known |= _contains(self.rejected_rows, spans) | self._is_excluded(spans)
         return known & ~self.is_positive(spans)
 
     def _is_excluded(self, spans: Candidates) -> Bools:
-        """RETURNS (Bools): Spans that share a token with a labelled one. Shape: (spans,)."""
-        if self.labelled_before is None:
-            return np.zeros(len(spans), dtype=bool)
-        return self.labelled_before[spans.ends] > self.labelled_before[spans.starts]
+        """RETURNS (Bools): Spans with a token that only a labelled span may contain.
+        Shape: (spans,).
+        """
+        return self.excluding_before[spans.ends] > self.excluding_before[spans.starts]
 
 
 def annotate(
@@ -203,6 +202,7 @@ def annotate(
     missing: Bools | None = None,
     complete: Bools | None = None,
     rejected: tuple[Ints, Ints, Ints] | None = None,
+    outside: Bools | None = None,
     flat: bool = False,
 ) -> BatchAnnotation:
     """Bring the annotation of a batch into the order of its candidates.
@@ -216,6 +216,8 @@ def annotate(
     complete (Optional[Bools]): Documents whose every "O" is vouched for. Shape: (documents,).
     rejected (Optional[Tuple[Ints, Ints, Ints]]): Documents, starts and ends of rejected spans. A
         span that is labelled as well counts as labelled.
+    outside (Optional[Bools]): Tokens of the batch that are in no entity but a labelled one.
+        Shape: (tokens,).
     flat (bool): Entities never overlap, so that a span which overlaps a labelled one is certainly
         no entity.
     RETURNS (BatchAnnotation): The annotation.
@@ -231,25 +233,32 @@ def annotate(
         missing = np.zeros(table.n_tokens, dtype=bool)
     if complete is None:
         complete = np.zeros(len(table.lengths), dtype=bool)
+    excluding = np.zeros(table.n_tokens, dtype=bool) if outside is None else outside
+    if flat:
+        excluding = excluding | _tokens_of(table, doc_index, starts, ends)
     return BatchAnnotation(
         positive_rows=positive_rows,
         positive_labels=np.asarray(labels, dtype=np.int64)[found][first_of_each],
         rejected_rows=np.setdiff1d(rejected_rows, positive_rows, assume_unique=True),
-        missing_before=np.concatenate(([0], np.cumsum(missing, dtype=np.int64))),
+        missing_before=_number_before(missing),
+        excluding_before=_number_before(excluding),
         complete=np.asarray(complete, dtype=bool),
         n_too_wide=int((~found).sum()),
-        labelled_before=_tokens_before(table, doc_index, starts, ends) if flat else None,
     )
 
 
-def _tokens_before(table: CandidateTable, doc_index: Ints, starts: Ints, ends: Ints) -> Ints:
-    """RETURNS (Ints): How many tokens of some spans lie before each token. Shape: (tokens + 1,)."""
+def _number_before(tokens: Bools) -> Ints:
+    """RETURNS (Ints): How many of some tokens lie before each token. Shape: (tokens + 1,)."""
+    return np.concatenate(([0], np.cumsum(tokens, dtype=np.int64)))
+
+
+def _tokens_of(table: CandidateTable, doc_index: Ints, starts: Ints, ends: Ints) -> Bools:
+    """RETURNS (Bools): The tokens of some spans. Shape: (tokens,)."""
     offsets = table.doc_starts[np.asarray(doc_index, dtype=np.int64)]
     borders = np.zeros(table.n_tokens + 1, dtype=np.int64)
     np.add.at(borders, offsets + starts, 1)
     np.add.at(borders, offsets + ends, -1)
-    inside = np.cumsum(borders)[:-1] > 0
-    return np.concatenate(([0], np.cumsum(inside, dtype=np.int64)))
+    return np.cumsum(borders)[:-1] > 0
 
 
 def _contains(rows: Ints, spans: Candidates) -> Bools:

@@ -1,4 +1,5 @@
-"""What the strings of a corpus tell about its labels: how many are missing, and which are doubtful.
+"""What a corpus tells about its labels: how many are missing, which are doubtful, and where there
+are none to miss.
 
 Dictionaries label ordinary words: "The" opens half of the sentences and is also the name of a band.
 Such a string stands out, as most of its places, in upper or lower case, have no label. What counts
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 from spacy.tokens import Doc
 
+from .orthography import OrthographyStudy
 from .surface_forms import Form, SurfaceForm, SurfaceForms
 
 # A string is doubtful if it has a label significantly less often than this part of what the
@@ -29,12 +31,17 @@ class LabelFindings:
         case, with their counts.
     entities (int): Labeled entities without the doubtful ones.
     entity_tokens (int): Tokens of these entities.
+    outside_places (Dict[str, int]): Kinds of places (see orthography) where there are next to no
+        entities, with their numbers of tokens.
+    tokens (int): All tokens that are annotated.
     """
 
     coverage: float | None
     doubtful: dict[Form, SurfaceForm]
     entities: int
     entity_tokens: int
+    outside_places: dict[str, int]
+    tokens: int
 
 
 class LabelStudy:
@@ -49,11 +56,13 @@ class LabelStudy:
         self.in_missing = in_missing
         self.exact = SurfaceForms()
         self._folded = SurfaceForms(fold_case=True)
+        self._orthography = OrthographyStudy()
 
     def collect(self, doc: Doc) -> None:
         """doc (Doc): A document of the first pass."""
         self.exact.collect(doc)
         self._folded.collect(doc)
+        self._orthography.add(doc)
 
     def search(self, doc: Doc) -> None:
         """doc (Doc): A document of the second pass."""
@@ -78,6 +87,8 @@ class LabelStudy:
             doubtful=doubtful,
             entities=sum(form.labeled for _, form in kept),
             entity_tokens=sum(form.labeled * len(words) for words, form in kept),
+            outside_places=self._orthography.outside_places(coverage) if coverage else {},
+            tokens=self._orthography.tokens,
         )
 
     def _coverage(self, doubtful: dict[Form, SurfaceForm]) -> float | None:

@@ -94,7 +94,9 @@ def test_settings_are_checked():
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("budget", [3, 1000])
-def test_annotation_against_brute_force(seed, budget):
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize("with_outside", [False, True])
+def test_annotation_against_brute_force(seed, budget, flat, with_outside):
     rng = np.random.default_rng(seed)
     lengths = rng.integers(0, 7, size=4)
     lengths[1] = max(lengths[1], 3)
@@ -109,6 +111,10 @@ def test_annotation_against_brute_force(seed, budget):
     labels = rng.integers(1, 4, size=len(gold))
     missing = rng.random(int(lengths.sum())) < 0.3
     complete = rng.random(len(lengths)) < 0.5
+    outside = (rng.random(len(missing)) < 0.2) & ~missing & with_outside
+    excluding = outside.copy()
+    for doc, start, end in gold if flat else ():
+        excluding[table.doc_starts[doc] + start : table.doc_starts[doc] + end] = True
     doc_index, starts, ends = columns(gold)
     annotation = annotate(
         table,
@@ -119,6 +125,8 @@ def test_annotation_against_brute_force(seed, budget):
         missing=missing,
         complete=complete,
         rejected=columns(rejected),
+        outside=outside if with_outside else None,
+        flat=flat,
     )
     candidates = listed(lengths, max_width)
     wide = [span for span in gold if span not in candidates]
@@ -141,8 +149,10 @@ def test_annotation_against_brute_force(seed, budget):
             offset = table.doc_starts[doc]
             touches = missing[offset + start : offset + end].any()
             assert is_positive == (span in gold)
-            assert is_unknown == (touches and span not in gold and span not in rejected)
-            vouched = span in rejected or (complete[doc] and not touches)
+            excluded = excluding[offset + start : offset + end].any()
+            known = span in gold or span in rejected or excluded
+            assert is_unknown == (touches and not known)
+            vouched = span in rejected or excluded or (complete[doc] and not touches)
             assert is_true_negative == (vouched and span not in gold)
             seen += 1
     assert seen == len(candidates)

@@ -16,6 +16,8 @@ BASE = {
     "candidates",
     "decoding",
     "surface_forms",
+    "fragments",
+    "orthography",
     "label_study",
 }
 ALLOWED = {
@@ -23,7 +25,9 @@ ALLOWED = {
     "types": set(),
     "annotation": set(),
     "surface_forms": set(),
-    "label_study": {"surface_forms"},
+    "fragments": set(),
+    "orthography": {"annotation"},
+    "label_study": {"surface_forms", "orthography"},
     "tags": {"errors"},
     "candidates": {"errors", "types"},
     "decoding": {"errors", "types"},
@@ -35,7 +39,7 @@ ALLOWED = {
     "architectures": {"errors", "types", "span", "tagging"},
     "pipeline": BASE | {"span", "tagging", "architectures"},
     "recipes": {"errors"},
-    "corpus": {"errors", "annotation", "tags", "surface_forms", "label_study"},
+    "corpus": {"errors", "annotation", "tags", "surface_forms", "label_study", "fragments"},
     "sample": {"errors", "tags"},
     "diagnostics": BASE | {"corpus", "pipeline", "span", "tagging", "recipes", "reader"},
     "experiments": {"errors", "annotation", "corpus", "recipes", "diagnostics", "pipeline"},

@@ -63,6 +63,7 @@ def stats_cli(
         _print_forms(stats, top)
         _print_doubtful(stats, top)
         _print_fragments(stats)
+        _print_outside_places(stats)
         for what, path in [("Statistics", output), ("Drawing", plot)]:
             if path is not None:
                 msg.good(f"{what}: {path}")
@@ -203,6 +204,21 @@ def _print_fragments(stats: CorpusStats) -> None:
     )
     for example in fragments.examples:
         msg.text(f"  {_shortened(example)}")
+
+
+def _print_outside_places(stats: CorpusStats) -> None:
+    findings = stats.findings
+    if not findings.outside_places:
+        return
+    msg.divider("Where labels hardly ever are (training)")
+    tokens = sum(findings.outside_places.values())
+    msg.text(
+        f"{_percent(tokens / findings.tokens)}% of the tokens. `outside_by_writing = true` takes "
+        "them for O where they have no label. Their writing, between that of their neighbours "
+        "(X: with a capital letter, x: lower case, a: letters without case, d: digits, "
+        ".: others, ^ and $: begin and end):"
+    )
+    msg.text(", ".join(findings.outside_places))
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: int = 1) -> None:

@@ -153,6 +153,7 @@ class CorpusStats:
                 "doubtful": [form.as_dict() for form in self.doubtful_forms[:top]],
             },
             "fragments": asdict(self.fragments),
+            "outside_places": self.findings.outside_places,
         }
 
 

@@ -149,3 +149,16 @@ def report_fragments(fragments: FragmentCount, *, name: str) -> None:
         ", ".join(fragments.examples),
         "" if fragments.labels == len(fragments.examples) else ", …",
     )
+
+
+def report_outside(findings: LabelFindings, *, name: str) -> None:
+    """Tell for how many tokens the writing says that they are in no entity."""
+    tokens = sum(findings.outside_places.values())
+    share = tokens / max(1, findings.tokens)
+    logger.info(
+        "%s takes unlabeled tokens for O where labels hardly ever are: %.0f%% of all tokens, in "
+        "the places %s",
+        name,
+        100 * share,
+        ", ".join(findings.outside_places) or "(none)",
+    )

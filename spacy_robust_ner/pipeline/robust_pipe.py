@@ -26,6 +26,7 @@ from .label_statistics import (
     estimate_ratio,
     report_doubtful,
     report_fragments,
+    report_outside,
 )
 from .progress import TrainingProgress
 from .targets import TargetReader
@@ -66,6 +67,8 @@ class RobustPipe(TrainablePipe):
         count as missing in incomplete training documents.
     withdraw_fragments (bool): Labels that seem to be parts of longer names (see fragments) count as
         missing there as well.
+    outside_by_writing (bool): Where the writing says that there are next to no entities (see
+        orthography), a token without a label is in none.
     head_learn_rate_scale (float): Learning rate of the head, as a multiple of the encoder's.
     scorer (Optional[Callable]): Evaluates predictions.
     """
@@ -84,6 +87,7 @@ class RobustPipe(TrainablePipe):
         default_complete: bool = False,
         withdraw_doubtful: bool = False,
         withdraw_fragments: bool = False,
+        outside_by_writing: bool = False,
         head_learn_rate_scale: float = 1.0,
         scorer: Callable[..., dict[str, Any]] | None = None,
     ) -> None:
@@ -108,6 +112,7 @@ class RobustPipe(TrainablePipe):
         self.default_complete = default_complete
         self.withdraw_doubtful = withdraw_doubtful
         self.withdraw_fragments = withdraw_fragments
+        self.outside_by_writing = outside_by_writing
         self.head_learn_rate_scale = head_learn_rate_scale
         if spans_key is not None and scorer is not None:
             scorer = partial(scorer, spans_key=spans_key)
@@ -117,6 +122,7 @@ class RobustPipe(TrainablePipe):
             "label_shares": {},
             "ratio": None,
             "doubtful": [],
+            "outside_places": [],
             "epoch": 0,
             "examples_per_epoch": None,
         }
@@ -160,6 +166,7 @@ class RobustPipe(TrainablePipe):
             self.default_complete,
             frozenset(map(tuple, self.cfg["doubtful"])) if self.withdraw_doubtful else (),
             self.withdraw_fragments,
+            frozenset(self.cfg["outside_places"]) if self.outside_by_writing else frozenset(),
         )
 
     def _check_score_weights(self, nlp: Language | None) -> None:
@@ -175,14 +182,16 @@ class RobustPipe(TrainablePipe):
         get_examples: Callable[[], Iterable[Example]],
         ratio: Any,
     ) -> None:
-        """Find out which labels are doubtful and how many entities to expect, if settings ask.
+        """Find out which labels are doubtful, where there are no entities and how many to expect,
+        if settings ask.
 
         get_examples (Callable[[], Iterable[Example]]): The training examples; read twice.
         ratio (Any): The component's ratio term, whose ratio may have to be estimated.
         """
-        self.cfg.update(ratio=None, doubtful=[])
+        self.cfg.update(ratio=None, doubtful=[], outside_places=[])
         is_estimated = isinstance(ratio, EstimatedRatio)
-        if not (is_estimated or self.withdraw_doubtful or self.withdraw_fragments):
+        doubts = self.withdraw_doubtful, self.withdraw_fragments, self.outside_by_writing
+        if not (is_estimated or any(doubts)):
             return
         counts = count_annotation(
             get_examples,
@@ -193,6 +202,9 @@ class RobustPipe(TrainablePipe):
         report_doubtful(counts.findings, name=self.name)
         if self.withdraw_fragments:
             report_fragments(counts.fragments, name=self.name)
+        if self.outside_by_writing:
+            self.cfg["outside_places"] = list(counts.findings.outside_places)
+            report_outside(counts.findings, name=self.name)
         if is_estimated:
             self.cfg["ratio"] = estimate_ratio(counts, unit=ratio.unit, name=self.name)
 

@@ -56,6 +56,7 @@ def annotate_examples(
         labels=gold_columns[3],
         missing=np.concatenate([target.missing for target in targets]),
         complete=np.array([target.complete for target in targets]),
+        outside=np.concatenate([target.outside for target in targets]),
         rejected=(rejected_columns[0], rejected_columns[1], rejected_columns[2]),
         flat=flat,
     )

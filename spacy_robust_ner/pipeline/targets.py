@@ -11,6 +11,7 @@ from spacy.training import Example
 
 from ..annotation import REJECTED_SPANS_KEY, is_complete, missing_tokens
 from ..fragments import find_fragments
+from ..orthography import in_places
 from ..surface_forms import Form
 
 
@@ -22,12 +23,14 @@ class EntityTargets:
     rejected (List[Tuple[int, int, str]]): Spans that somebody looked at and rejected.
     missing (NDArray[bool]): Tokens whose annotation is missing. Shape: (tokens,).
     complete (bool): Whether every "O" can be trusted.
+    outside (NDArray[bool]): Tokens whose "O" can be trusted in any case. Shape: (tokens,).
     """
 
     entities: list[tuple[int, int, str]]
     rejected: list[tuple[int, int, str]]
     missing: NDArray[np.bool_]
     complete: bool
+    outside: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,15 @@ class TargetReader:
         documents.
     without_fragments (bool): Labels that seem to be parts of longer names count as missing in
         incomplete documents, too.
+    outside_places (FrozenSet[str]): Kinds of places (see orthography) where a token without a label
+        is in no entity.
     """
 
     rejected_spans_key: str = REJECTED_SPANS_KEY
     default_complete: bool = False
     doubtful: Collection[Form] = ()
     without_fragments: bool = False
+    outside_places: frozenset[str] = frozenset()
 
     def __call__(self, example: Example) -> EntityTargets:
         """example (Example): The example.
@@ -66,7 +72,18 @@ class TargetReader:
             rejected = example.get_aligned_spans_y2x(rejected, allow_overlap=True)
         if (self.doubtful or self.without_fragments) and not complete:
             entities = self._withdraw(entities, missing, example.predicted)
-        return EntityTargets(entities, _triples(rejected), missing, complete)
+        outside = self._outside(entities, missing, example.predicted)
+        return EntityTargets(entities, _triples(rejected), missing, complete, outside)
+
+    def _outside(
+        self, entities: list[tuple[int, int, str]], missing: NDArray[np.bool_], doc: Doc
+    ) -> NDArray[np.bool_]:
+        if not self.outside_places:
+            return np.zeros(len(doc), dtype=bool)
+        outside = in_places(doc, self.outside_places) & ~missing
+        for start, end, _ in entities:
+            outside[start:end] = False
+        return outside
 
     def _withdraw(
         self, entities: list[tuple[int, int, str]], missing: NDArray[np.bool_], doc: Doc

@@ -135,12 +135,13 @@ class TokenReader:
 
 
 def trusted_outside(target: EntityTargets) -> NDArray[np.bool_]:
-    """Somebody looked at a rejected span: where it has an "O", that is meant.
+    """Somebody looked at a rejected span: where it has an "O", that is meant. Other tokens are "O"
+    by their writing.
 
     target (EntityTargets): The annotation of an example.
     RETURNS (NDArray[bool]): Shape: (tokens,).
     """
-    trusted = np.zeros(len(target.missing), dtype=bool)
+    trusted = target.outside.copy()
     for start, end, _ in target.rejected:
         trusted[start:end] = True
     for start, end, _ in target.entities:

@@ -75,6 +75,7 @@ DEFAULTS = Config().from_str(default_config + default_tok2vec_config)
         "default_complete": False,
         "withdraw_doubtful": True,
         "withdraw_fragments": True,
+        "outside_by_writing": True,
         "head_learn_rate_scale": 1.0,
         "scorer": DEFAULTS["scorer"],
     },
@@ -97,6 +98,7 @@ def make_robust_token_tagger(
     default_complete: bool,
     withdraw_doubtful: bool,
     withdraw_fragments: bool,
+    outside_by_writing: bool,
     head_learn_rate_scale: float,
     scorer: Callable[..., dict[str, Any]] | None,
 ) -> "RobustTokenTagger":
@@ -118,6 +120,7 @@ def make_robust_token_tagger(
         default_complete=default_complete,
         withdraw_doubtful=withdraw_doubtful,
         withdraw_fragments=withdraw_fragments,
+        outside_by_writing=outside_by_writing,
         head_learn_rate_scale=head_learn_rate_scale,
         scorer=scorer,
     )

@@ -290,3 +290,12 @@ def test_fragments_of_names_are_listed(write):
     printed = CliRunner().invoke(app, ["stats", str(path)])
     assert "1 labels have a capitalized word" in printed.output
     assert "met [Jean] Dupont" in printed.output
+
+
+def test_places_without_labels_are_listed(write):
+    path = write("train.spacy", ["we met Ada/B-PER last week"] * 100)
+    places = compute_stats(path).as_dict()["outside_places"]
+    assert places == {"^xx": 100, "xxX": 100, "Xxx": 100, "xx$": 100}
+    printed = CliRunner().invoke(app, ["stats", str(path)])
+    assert "80.00% of the tokens" in printed.output
+    assert "^xx, xxX, Xxx, xx$" in printed.output

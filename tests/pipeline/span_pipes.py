@@ -48,6 +48,7 @@ INDEPENDENT_SPANS = {
     "flat": False,
     "withdraw_doubtful": False,
     "withdraw_fragments": False,
+    "outside_by_writing": False,
 }
 
 

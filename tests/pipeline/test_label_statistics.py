@@ -124,3 +124,25 @@ def test_fragments_of_names_are_withdrawn_on_demand(name, tmp_path, caplog):
     assert spacy.load(tmp_path).get_pipe(name).read_targets(example).entities == target.entities
     pipe.withdraw_fragments = False
     assert len(pipe.read_targets(example).entities) == 2
+
+
+@pytest.mark.parametrize("name", ["robust_span_ner", "robust_token_tagger"])
+def test_writing_tells_where_no_entities_are_on_demand(name, tmp_path, caplog):
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe(name, config={"outside_by_writing": True})
+    words = ["we", "met", "Ada", "last", "week", "again"]
+    labeled = [example_of(nlp, words, [(2, 3, "PER")], missing=[5]) for _ in range(200)]
+    examples = labeled + [example_of(nlp, words) for _ in range(200)]
+    with caplog.at_level("INFO", logger="spacy"):
+        nlp.initialize(lambda: examples)
+    assert "takes unlabeled tokens for O where labels hardly ever are" in caplog.text
+    assert pipe.read_targets(examples[0]).outside.tolist() == [True, True, False, True, True, False]
+    assert pipe.read_targets(examples[-1]).outside.tolist() == [True, True, False, True, True, True]
+    # A label is believed, wherever it is.
+    odd = example_of(nlp, words, [(0, 2, "PER")])
+    assert not pipe.read_targets(odd).outside[:2].any()
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path).get_pipe(name)
+    assert loaded.read_targets(examples[0]).outside.sum() == 4
+    pipe.outside_by_writing = False
+    assert not pipe.read_targets(examples[0]).outside.any()

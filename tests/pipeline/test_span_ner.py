@@ -130,6 +130,7 @@ def test_every_factory_argument_arrives(tmp_path):
         "default_complete": True,
         "withdraw_doubtful": False,
         "withdraw_fragments": False,
+        "outside_by_writing": False,
         "use_all_true_negatives": False,
         "flat": False,
         "max_epochs": 7,

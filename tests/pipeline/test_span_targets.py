@@ -205,3 +205,18 @@ def test_observer_gets_stable_keys(nlp):
     pipe_nlp.update(examples[::-1], sgd=False)
     assert keys[0] == keys[1][::-1]
     assert keys[0][0] != keys[0][1]
+
+
+def test_spans_with_tokens_that_are_outside_by_their_writing_are_true_negatives():
+    """Ada is labeled; lower-case words and the full stop are O, so that only names are left."""
+    nlp = make_nlp(sampler=misc("UniformSampler", rate=0.0), outside_by_writing=True)
+    example = example_of(nlp, WORDS, [ADA])
+    nlp.initialize(lambda: [example])
+    pipe, seen = nlp.get_pipe(NAME), set()
+    pipe.cfg["outside_places"] = ["XxX", "Xxx", "xxX", "X.$"]
+    pipe.sample_observer = lambda keys, docs, starts, ends: seen.update(
+        zip(starts.tolist(), ends.tolist(), strict=True)
+    )
+    nlp.update([example], sgd=False)
+    outside = {2, 5, 6, 8}
+    assert seen == {span for span in every_span(9) if outside & set(range(*span))}

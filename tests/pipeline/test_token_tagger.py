@@ -99,6 +99,7 @@ def test_every_factory_argument_arrives(tmp_path):
         "default_complete": True,
         "withdraw_doubtful": False,
         "withdraw_fragments": False,
+        "outside_by_writing": False,
         "head_learn_rate_scale": 5.0,
         "scorer": {"@scorers": "spacy.ner_scorer.v1"},
     }

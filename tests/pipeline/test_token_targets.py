@@ -50,6 +50,16 @@ def test_outside_in_rejected_spans_is_trusted():
     assert nlp.get_pipe(NAME).reader.outside_candidates(example).tolist() == [3]
 
 
+def test_outside_by_writing_is_trusted():
+    nlp = initialized(outside_by_writing=True)
+    pipe = nlp.get_pipe(NAME)
+    pipe.cfg["outside_places"] = ["Xxx"]
+    example = example_of(nlp, WORDS, [PER])
+    _, batch = tags_of(nlp, [example])
+    assert batch.trusted.tolist() == [False, False, True, False, False]
+    assert pipe.reader.outside_candidates(example).tolist() == [3, 4]
+
+
 def test_complete_documents_have_no_candidates_for_removal():
     nlp = initialized()
     reader = nlp.get_pipe(NAME).reader
