@@ -7,8 +7,11 @@ label. Only scripts with upper and lower case tell.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from spacy.tokens import Doc
+
+from .orthography import UPPER, writing_of
 
 _MAX_EXAMPLES = 20
 _ENDS_SENTENCE = frozenset('.!?:…"“”«»')
@@ -27,7 +30,7 @@ def find_fragments(doc: Doc, labeled: Sequence[tuple[int, int]]) -> list[bool]:
         return (
             0 <= neighbour < len(doc)
             and neighbour not in taken
-            and any(map(str.isupper, doc[border].text))
+            and writing_of(doc[border].text) == UPPER
             and is_capitalized(doc[neighbour].text)
         )
 
@@ -60,6 +63,7 @@ class FragmentCount:
                 self.examples.append(f"{before} [{doc[start:end].text}] {after}".strip())
 
 
+@lru_cache(maxsize=65536)
 def is_capitalized(word: str) -> bool:
     """word (str): A token's text.
     RETURNS (bool): Whether a name is written like this: with a capital letter, but not in capital

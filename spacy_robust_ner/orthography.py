@@ -17,7 +17,7 @@ from .annotation import missing_tokens
 # Of the tokens of a kind of place, fewer than this share may be in entities.
 _MAX_ENTITY_SHARE = 0.02
 
-_UPPER, _LOWER, _DIGITS, _OTHER_LETTERS, _OTHER = "X", "x", "d", "a", "."
+UPPER, _LOWER, _DIGITS, _OTHER_LETTERS, _OTHER = "X", "x", "d", "a", "."
 _BEGIN, _END = "^", "$"
 
 
@@ -28,7 +28,7 @@ def writing_of(word: str) -> str:
         lower case, "a" with letters that have no case, "d" with digits and "." with neither.
     """
     for kind, is_kind in (
-        (_UPPER, str.isupper),
+        (UPPER, str.isupper),
         (_LOWER, str.islower),
         (_OTHER_LETTERS, str.isalpha),
         (_DIGITS, str.isdigit),
@@ -42,7 +42,7 @@ def places_of(doc: Doc) -> list[str]:
     """RETURNS (List[str]): The kind of place of each token: its writing between that of its
     neighbours, as in "xXx".
     """
-    writing = "".join((_BEGIN, *(writing_of(token.text) for token in doc), _END))
+    writing = "".join((_BEGIN, *map(writing_of, [token.text for token in doc]), _END))
     return [writing[i : i + 3] for i in range(len(doc))]
 
 

@@ -25,7 +25,7 @@ ALLOWED = {
     "types": set(),
     "annotation": set(),
     "surface_forms": set(),
-    "fragments": set(),
+    "fragments": {"orthography"},
     "orthography": {"annotation"},
     "label_study": {"surface_forms", "orthography"},
     "tags": {"errors"},

@@ -75,6 +75,10 @@ class TargetReader:
         outside = self._outside(entities, missing, example.predicted)
         return EntityTargets(entities, _triples(rejected), missing, complete, outside)
 
+    def _is_doubtful(self, label: Span) -> bool:
+        words = (token.text.casefold() for token in label)
+        return bool(self.doubtful) and tuple(words) in self.doubtful
+
     def _outside(
         self, entities: list[tuple[int, int, str]], missing: NDArray[np.bool_], doc: Doc
     ) -> NDArray[np.bool_]:
@@ -93,8 +97,7 @@ class TargetReader:
             fragments = find_fragments(doc, [(start, end) for start, end, _ in entities])
         kept = []
         for (start, end, label), is_fragment in zip(entities, fragments, strict=True):
-            words = tuple(token.text.casefold() for token in doc[start:end])
-            if is_fragment or words in self.doubtful:
+            if is_fragment or self._is_doubtful(doc[start:end]):
                 missing[start:end] = True
             else:
                 kept.append((start, end, label))
