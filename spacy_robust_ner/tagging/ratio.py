@@ -31,7 +31,7 @@ class ExpectedEntityRatio:
         self,
         *,
         ratio: float = 0.15,
-        margin: float = 0.05,
+        margin: float = 0.08,
         weight: float = 10.0,
         skip_complete: bool = False,
     ) -> None:
