@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ..span.positive_unlabeled import Surrogate
 from ..tagging.losses import CRFLikelihood, Normalization, PartialCRF, Removal, TokenCrossEntropy
@@ -77,25 +78,28 @@ def make_token_pu_risk_v1(
 
 def make_expected_entity_ratio_v1(
     ratio: float | None = None,
-    margin: float = 0.08,
+    margin: float = 0.05,
+    margin_below: float | None = None,
     weight: float = 10.0,
     skip_complete: bool = False,
 ) -> ExpectedEntityRatio | EstimatedRatio[ExpectedEntityRatio]:
     """Hold the expected share of entity tokens near a known ratio (Effland and Collins 2021).
     Without a ratio, it is estimated from the training data.
 
-    The margin has to leave room for the truth: between batches of 16 sentences the share of entity
-    tokens deviates by .04. Where a batch has few entities, a narrow margin asks for false ones."""
-    build = partial(_entity_ratio, margin=margin, weight=weight, skip_complete=skip_complete)
+    Between batches of 16 sentences the true share deviates by .04. Where a batch has few entities,
+    a narrow margin below asks for false ones."""
+    build = partial(
+        _entity_ratio,
+        margin=margin,
+        margin_below=margin_below,
+        weight=weight,
+        skip_complete=skip_complete,
+    )
     return EstimatedRatio(build) if ratio is None else build(ratio)
 
 
-def _entity_ratio(
-    ratio: float, *, margin: float, weight: float, skip_complete: bool
-) -> ExpectedEntityRatio:
-    return ExpectedEntityRatio(
-        ratio=ratio, margin=margin, weight=weight, skip_complete=skip_complete
-    )
+def _entity_ratio(ratio: float, **settings: Any) -> ExpectedEntityRatio:
+    return ExpectedEntityRatio(ratio=ratio, **settings)
 
 
 def make_non_span_sampler_v1(

@@ -50,6 +50,7 @@ crf = true
 
 [ratio]
 @misc = "spacy_robust_ner.ExpectedEntityRatio.v1"
+margin_below = 0.08
 
 [scorer]
 @scorers = "spacy_robust_ner.entity_scorer.v1"

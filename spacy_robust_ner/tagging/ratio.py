@@ -14,13 +14,15 @@ class ExpectedEntityRatio:
     r"""A penalty on the distance between the expected and the known share of entity tokens
     (Effland and Collins 2021), to be added to any loss:
 
-    .. math:: weight \cdot \max(0, |\hat\rho - \rho| - margin)
+    .. math::
+        weight \cdot \max(0, \hat\rho - \rho - margin, \rho - \hat\rho - margin\_below)
 
     with :math:`\hat\rho` the mean probability of the batch's tokens to be in an entity: by the
     marginals of the CRF, or by softmax if there is none. The type NON is no entity.
 
     ratio (float): ρ: entity tokens a token.
-    margin (float): Distance that costs nothing.
+    margin (float): Distance above ρ that costs nothing.
+    margin_below (Optional[float]): Distance below ρ that costs nothing; None for the same.
     weight (float): Weight of the term.
     skip_complete (bool): Leave the tokens of complete documents out: their annotation says it all.
     """
@@ -31,11 +33,14 @@ class ExpectedEntityRatio:
         self,
         *,
         ratio: float = 0.15,
-        margin: float = 0.08,
+        margin: float = 0.05,
+        margin_below: float | None = None,
         weight: float = 10.0,
         skip_complete: bool = False,
     ) -> None:
-        for name, value in (("margin", margin), ("weight", weight)):
+        margin_below = margin if margin_below is None else margin_below
+        settings = {"margin": margin, "margin_below": margin_below, "weight": weight}
+        for name, value in settings.items():
             if not value >= 0:
                 raise ValueError(
                     Errors.R103.format(name=name, value=value, wanted="a number of at least 0")
@@ -46,6 +51,7 @@ class ExpectedEntityRatio:
             )
         self.ratio = ratio
         self.margin = margin
+        self.margin_below = margin_below
         self.weight = weight
         self.skip_complete = skip_complete
 
@@ -72,5 +78,7 @@ class ExpectedEntityRatio:
         expected = self.expected(batch, tag_set=tag_set, crf=crf)
         if expected is None:
             return batch.emissions.sum() * 0.0
-        distance = (expected - self.ratio).abs()
-        return (self.weight * (distance - self.margin).clamp(min=0)).to(batch.emissions.dtype)
+        above = expected - self.ratio - self.margin
+        below = self.ratio - expected - self.margin_below
+        penalty = self.weight * torch.maximum(above, below).clamp(min=0)
+        return penalty.to(batch.emissions.dtype)

@@ -34,11 +34,23 @@ def test_expected_ratio_equals_enumeration(tag_set, skip_complete, with_crf):
     expected = expected / (5 if skip_complete else 8)
     close(found, expected)
     share = float(expected.detach())
-    for ratio, margin, weight in [(0.0, 0.01, 10.0), (1.0, 0.05, 3.0), (0.5, 0.6, 1.0)]:
+    for ratio, margin, below, weight in [
+        (0.0, 0.01, None, 10.0),
+        (0.0, 0.01, 0.9, 10.0),
+        (1.0, 0.05, None, 3.0),
+        (1.0, 0.05, 0.1, 3.0),
+        (1.0, 0.0, 1.0, 3.0),
+        (0.5, 0.6, None, 1.0),
+    ]:
         term = ExpectedEntityRatio(
-            ratio=ratio, margin=margin, weight=weight, skip_complete=skip_complete
+            ratio=ratio,
+            margin=margin,
+            margin_below=below,
+            weight=weight,
+            skip_complete=skip_complete,
         )
-        wanted = weight * max(0.0, abs(share - ratio) - margin)
+        room = margin if share > ratio or below is None else below
+        wanted = weight * max(0.0, abs(share - ratio) - room)
         value = term(batch, tag_set=tag_set, crf=crf if with_crf else None)
         assert value.item() == pytest.approx(wanted)
 
