@@ -194,7 +194,7 @@ def test_priors_of_the_risk_come_from_the_training_tokens():
 
 
 def test_ratio_is_added_and_logged():
-    ratio = misc("ExpectedEntityRatio", ratio=0.9, margin=0.0, weight=10.0)
+    ratio = misc("ExpectedEntityRatio", ratio=0.9, margin=0.0, margin_below=0.0, weight=10.0)
     nlp = initialized(ratio=ratio, loss="PartialCRF")
     losses = nlp.get_pipe(NAME).update(make_examples(nlp), sgd=None)
     assert losses[f"{NAME}_ratio"] > 0
@@ -204,7 +204,7 @@ def test_ratio_is_added_and_logged():
 def test_ratio_pulls_the_share_of_entities():
     shares = []
     for target in (0.1, 0.9):
-        ratio = misc("ExpectedEntityRatio", ratio=target, margin=0.0, weight=10.0)
+        ratio = misc("ExpectedEntityRatio", ratio=target, margin=0.0, margin_below=0.0, weight=10.0)
         nlp = make_token_nlp(ratio=ratio, loss="PartialCRF")
         words = [f"word{i}" for i in range(20)]
         examples = [example_of(nlp, words), example_of(nlp, ["Ada"], [(0, 1, "PER")])]
