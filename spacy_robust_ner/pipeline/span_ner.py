@@ -171,8 +171,8 @@ class RobustSpanNER(RobustPipe):
     confidence (Optional[ConfidenceSource]): First stage of the Conf-MPU loss.
     threshold (Optional[float]): The least probability of an entity. None: a span is an entity if
         its best label is more probable than none.
-    use_all_true_negatives (bool): Learn from every unlabeled span of complete documents and every
-        rejected span, beside the sampled ones.
+    use_all_true_negatives (bool): Learn from every unlabeled span of complete documents, every
+        rejected span, and every other one that is certainly no entity, beside the sampled ones.
     flat (bool): Entities never overlap, so that a span which overlaps a labeled one is a true
         negative. None of the papers uses this; it costs nothing and teaches borders.
     max_epochs (int): Epochs over which schedules run.
