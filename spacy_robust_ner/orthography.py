@@ -2,7 +2,8 @@
 
 Nobody has to annotate that a lower-case word between lower-case words is rarely a name: hardly any
 label is in such a place. That is known for each kind of place, even if most labels are missing and
-whichever words a dictionary lacks. Scripts without case tell little, and then nothing is concluded.
+whichever words a dictionary lacks. In scripts without case nearly all words are in one kind of
+place, which has labels, so that little is concluded.
 """
 
 from collections import Counter
