@@ -28,16 +28,16 @@ _SHOWN = 20
 class EstimatedRatio(Generic[TermT]):
     """A ratio term whose ratio is estimated when the component is initialized.
 
-    build (Callable[[float], TermT]): Makes the term, given its ratio.
+    build (Callable[..., TermT]): Makes the term, given its setting `ratio`.
     unit (str): What the ratio counts: "spans" or "tokens".
     """
 
-    build: Callable[[float], TermT]
+    build: Callable[..., TermT]
     unit: Unit = "tokens"
 
     def __post_init__(self) -> None:
         # Wrong settings shall show when the config is read, not when the ratio is known.
-        self.build(0.0)
+        self.build(ratio=0.0)
 
 
 def with_ratio(term: TermT | EstimatedRatio[TermT] | None, ratio: float) -> TermT | None:
@@ -45,7 +45,7 @@ def with_ratio(term: TermT | EstimatedRatio[TermT] | None, ratio: float) -> Term
     ratio (float): The estimate.
     RETURNS (Optional[TermT]): The term with its ratio.
     """
-    return term.build(ratio) if isinstance(term, EstimatedRatio) else term
+    return term.build(ratio=ratio) if isinstance(term, EstimatedRatio) else term
 
 
 @dataclass(frozen=True)

@@ -170,16 +170,16 @@ def make_contrastive_term_v1(
 
 
 def make_ratio_term_v1(
-    ratio: float | None = None, margin: float = 0.05, weight: float = 10.0, unit: Unit = "tokens"
+    ratio: float | None = None,
+    margin: float = 0.05,
+    margin_below: float | None = None,
+    weight: float = 10.0,
+    unit: Unit = "tokens",
 ) -> RatioTerm | EstimatedRatio[RatioTerm]:
     """Hold the expected number of entities (or entity tokens) a token near a known ratio (after
     Effland and Collins 2021). Without a ratio, it is estimated from the training data."""
-    build = partial(_ratio_term, margin=margin, weight=weight, unit=unit)
-    return EstimatedRatio(build, unit) if ratio is None else build(ratio)
-
-
-def _ratio_term(ratio: float, *, margin: float, weight: float, unit: Unit) -> RatioTerm:
-    return RatioTerm(ratio=ratio, margin=margin, weight=weight, unit=unit)
+    build = partial(RatioTerm, margin=margin, margin_below=margin_below, weight=weight, unit=unit)
+    return EstimatedRatio(build, unit) if ratio is None else build(ratio=ratio)
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ..span.positive_unlabeled import Surrogate
 from ..tagging.losses import CRFLikelihood, Normalization, PartialCRF, Removal, TokenCrossEntropy
@@ -89,17 +88,13 @@ def make_expected_entity_ratio_v1(
     Between batches of 16 sentences the true share deviates by .04. Where a batch has few entities,
     a narrow margin below asks for false ones."""
     build = partial(
-        _entity_ratio,
+        ExpectedEntityRatio,
         margin=margin,
         margin_below=margin_below,
         weight=weight,
         skip_complete=skip_complete,
     )
-    return EstimatedRatio(build) if ratio is None else build(ratio)
-
-
-def _entity_ratio(ratio: float, **settings: Any) -> ExpectedEntityRatio:
-    return ExpectedEntityRatio(ratio=ratio, **settings)
+    return EstimatedRatio(build) if ratio is None else build(ratio=ratio)
 
 
 def make_non_span_sampler_v1(

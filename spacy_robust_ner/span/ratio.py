@@ -17,36 +17,34 @@ import torch
 from torch import Tensor
 
 from ..errors import Errors
+from ..ratio_band import RatioBand
 from ..types import SamplerInput
 from .losses import _check_choice
 
 Unit = Literal["spans", "tokens"]
 
 
-class RatioTerm:
-    r"""A penalty on the distance between the expected and the known ratio of entities to tokens
-    (after Effland and Collins 2021):
-
-    .. math:: weight \cdot \max(0, |\hat\rho - \rho| - margin)
+class RatioTerm(RatioBand):
+    """A penalty on the distance between the expected and the known ratio of entities to tokens.
 
     ratio (float): ρ: entity spans (or entity tokens) a token.
-    margin (float): Distance that costs nothing.
+    margin (float): Distance above ρ that costs nothing.
+    margin_below (Optional[float]): Distance below ρ that costs nothing; None for the same.
     weight (float): Weight of the term.
     unit (str): "spans" counts each candidate once, "tokens" as often as it has tokens.
     """
 
     def __init__(
-        self, *, ratio: float, margin: float = 0.05, weight: float = 10.0, unit: Unit = "spans"
+        self,
+        *,
+        ratio: float,
+        margin: float = 0.05,
+        margin_below: float | None = None,
+        weight: float = 10.0,
+        unit: Unit = "spans",
     ) -> None:
-        for name, value in (("ratio", ratio), ("margin", margin), ("weight", weight)):
-            if not value >= 0:
-                raise ValueError(
-                    Errors.R103.format(name=name, value=value, wanted="a number of at least 0")
-                )
+        super().__init__(ratio=ratio, margin=margin, margin_below=margin_below, weight=weight)
         _check_choice("unit", unit, ("spans", "tokens"))
-        self.ratio = ratio
-        self.margin = margin
-        self.weight = weight
         self.unit = unit
 
     def sizes(self, starts: Tensor, ends: Tensor) -> Tensor:
@@ -82,15 +80,7 @@ class RatioTerm:
         expected = counts.sum()
         if exact is not None:
             expected = expected + (exact - expected).detach()
-        return self.penalty(expected, n_tokens=n_tokens)
-
-    def penalty(self, expected: Tensor, *, n_tokens: int) -> Tensor:
-        """expected (Tensor): Expected total size of the entities, a scalar with gradient.
-        n_tokens (int): Tokens in the batch.
-        RETURNS (Tensor): The term, a scalar.
-        """
-        distance = (expected / max(1, n_tokens) - self.ratio).abs()
-        return self.weight * (distance - self.margin).clamp(min=0)
+        return self.penalty(expected / max(1, n_tokens))
 
 
 def entity_probabilities(logits: Tensor, o_index: int) -> Tensor:

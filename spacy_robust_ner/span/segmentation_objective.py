@@ -48,7 +48,7 @@ class SegmentationObjective(Objective):
         main = (partition - agreeing).sum() / max(1, len(table.lengths))
         term = None
         if self.ratio is not None:
-            term = self.ratio.penalty(expected.sum(), n_tokens=table.n_tokens)
+            term = self.ratio.penalty(expected.sum() / max(1, table.n_tokens))
         return ScoredBatch(main, output.vectors[chosen.rows], term)
 
     def _partition(self, grid: SegmentGrid, scores: Tensor) -> tuple[Tensor, Tensor]:

@@ -4,20 +4,18 @@ import torch
 from torch import Tensor
 
 from ..errors import Errors
+from ..ratio_band import RatioBand
 from .crf import CRF
 from .padding import pad, token_docs
 from .tag_set import TagSet
 from .types import TokenBatch
 
 
-class ExpectedEntityRatio:
-    r"""A penalty on the distance between the expected and the known share of entity tokens
-    (Effland and Collins 2021), to be added to any loss:
+class ExpectedEntityRatio(RatioBand):
+    """A penalty on the distance between the expected and the known share of entity tokens
+    (Effland and Collins 2021), to be added to any loss.
 
-    .. math::
-        weight \cdot \max(0, \hat\rho - \rho - margin, \rho - \hat\rho - margin\_below)
-
-    with :math:`\hat\rho` the mean probability of the batch's tokens to be in an entity: by the
+    The expected share is the mean probability of the batch's tokens to be in an entity: by the
     marginals of the CRF, or by softmax if there is none. The type NON is no entity.
 
     ratio (float): ρ: entity tokens a token.
@@ -38,21 +36,11 @@ class ExpectedEntityRatio:
         weight: float = 10.0,
         skip_complete: bool = False,
     ) -> None:
-        margin_below = margin if margin_below is None else margin_below
-        settings = {"margin": margin, "margin_below": margin_below, "weight": weight}
-        for name, value in settings.items():
-            if not value >= 0:
-                raise ValueError(
-                    Errors.R103.format(name=name, value=value, wanted="a number of at least 0")
-                )
-        if not 0 <= ratio <= 1:
+        super().__init__(ratio=ratio, margin=margin, margin_below=margin_below, weight=weight)
+        if ratio > 1:
             raise ValueError(
                 Errors.R103.format(name="ratio", value=ratio, wanted="a share between 0 and 1")
             )
-        self.ratio = ratio
-        self.margin = margin
-        self.margin_below = margin_below
-        self.weight = weight
         self.skip_complete = skip_complete
 
     def expected(
@@ -78,7 +66,4 @@ class ExpectedEntityRatio:
         expected = self.expected(batch, tag_set=tag_set, crf=crf)
         if expected is None:
             return batch.emissions.sum() * 0.0
-        above = expected - self.ratio - self.margin
-        below = self.ratio - expected - self.margin_below
-        penalty = self.weight * torch.maximum(above, below).clamp(min=0)
-        return penalty.to(batch.emissions.dtype)
+        return self.penalty(expected).to(batch.emissions.dtype)

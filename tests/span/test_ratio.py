@@ -35,10 +35,13 @@ def pieces(spans, size):
 
 
 @pytest.mark.parametrize("unit", ["spans", "tokens"])
-@pytest.mark.parametrize(("ratio", "margin"), [(0.0, 0.0), (0.3, 0.05), (2.0, 0.1), (5.0, 0.2)])
-def test_term_against_brute_force(unit, ratio, margin):
+@pytest.mark.parametrize(
+    ("ratio", "margin", "below"),
+    [(0.0, 0.0, None), (0.3, 0.05, 0.0), (2.0, 0.1, 0.3), (5.0, 0.2, None), (5.0, 0.2, 4.9)],
+)
+def test_term_against_brute_force(unit, ratio, margin, below):
     logits, spans = make_spans()
-    term = RatioTerm(ratio=ratio, margin=margin, weight=3.0, unit=unit)
+    term = RatioTerm(ratio=ratio, margin=margin, margin_below=below, weight=3.0, unit=unit)
     probs = entity_probabilities(logits, 0)
     value = term(probs, term.sizes(spans.starts, spans.ends), n_tokens=20)
     expected = 0.0
@@ -46,8 +49,9 @@ def test_term_against_brute_force(unit, ratio, margin):
         exps = [math.exp(score) for score in scores]
         width = row % 4 + 1 if unit == "tokens" else 1
         expected += width * sum(exps[1:]) / sum(exps)
-    distance = abs(expected / 20 - ratio)
-    assert value.item() == pytest.approx(3.0 * max(0, distance - margin))
+    distance = expected / 20 - ratio
+    room = margin if distance > 0 or below is None else below
+    assert value.item() == pytest.approx(3.0 * max(0, abs(distance) - room))
 
 
 def test_no_cost_within_the_margin():
@@ -171,9 +175,9 @@ def test_nothing_to_sample():
 
 
 def test_settings_are_checked():
-    for settings in ({"ratio": -0.1}, {"ratio": 0.1, "margin": -1}, {"ratio": 0.1, "weight": -1}):
+    for settings in ({"ratio": -0.1}, {"margin": -1}, {"weight": -1}, {"margin_below": -1}):
         with pytest.raises(ValueError, match="R103"):
-            RatioTerm(**settings)
+            RatioTerm(**{"ratio": 0.1, **settings})
     with pytest.raises(ValueError, match="R105"):
         RatioTerm(ratio=0.1, unit="words")
     with pytest.raises(ValueError, match="R103"):
