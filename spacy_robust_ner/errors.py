@@ -329,6 +329,11 @@ class Errors(metaclass=_WithCode):
         "Line {line} of the tag weights '{path}' can't be used: {reason}. Each line is a JSON "
         'object with "tokens" and "q", an object of tags and probabilities for each token.'
     )
+    R189 = (
+        "'{name}' shall remove as many O tokens as there seem to be unlabeled entity tokens, but "
+        "was initialized without an estimate of them. Give the share: 'share' in the block "
+        "'two_step', or --share."
+    )
     R190 = (
         "Cross-fitting with {folds} folds needs at least as many documents, and there are {count}. "
         "Lower 'folds', or check the paths of the corpus."

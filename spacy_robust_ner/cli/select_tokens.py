@@ -14,7 +14,7 @@ from wasabi import msg
 from ..corpus.io import docbin_paths, write_docs
 from ..diagnostics.exploration import find_tagger
 from ..pipeline.span_batch import doc_key
-from ..pipeline.two_step import mark_removed, rank_outside, write_removed
+from ..pipeline.two_step import TwoStep, mark_removed, rank_outside, write_removed
 from ..reader import training_reader
 from ..tagging.o_removal import RemovedTokens
 from ._app import command, write_json
@@ -59,10 +59,9 @@ def select_tokens(
     docbin_paths(data)
     nlp = spacy.load(model)
     pipe = find_tagger(nlp, component, path=model)
-    if share is None:
-        share = 0.025 if pipe.two_step is None else pipe.two_step.share
+    step = pipe.two_step if share is None else TwoStep(share=share)
     examples = list(training_reader(nlp, data)(nlp))
-    removed = rank_outside(nlp, pipe, examples).select(share)
+    removed = (step or TwoStep()).remove(rank_outside(nlp, pipe, examples), pipe, examples)
     write_removed(removed, (example.predicted for example in examples), output)
     if corpus is not None:
         write_docs(mark_removed(examples, removed), corpus)

@@ -20,8 +20,8 @@ from torch import Tensor, zeros_like
 from ..annotation import REJECTED_SPANS_KEY
 from ..decoding import Overlap, ScoredSpans
 from ..errors import Errors, Warnings
+from ..span.ratio import Unit
 from .label_statistics import (
-    EstimatedRatio,
     count_annotation,
     estimate_ratio,
     report_doubtful,
@@ -180,18 +180,19 @@ class RobustPipe(TrainablePipe):
     def _study_labels(
         self,
         get_examples: Callable[[], Iterable[Example]],
-        ratio: Any,
+        *,
+        unit: Unit | None,
     ) -> None:
         """Find out which labels are doubtful, where there are no entities and how many to expect,
         if settings ask.
 
         get_examples (Callable[[], Iterable[Example]]): The training examples; read twice.
-        ratio (Any): The component's ratio term, whose ratio may have to be estimated.
+        unit (Optional[str]): What an estimated ratio has to count, "spans" or "tokens"; None if
+            the component needs none.
         """
         self.cfg.update(ratio=None, doubtful=[], outside_places=[])
-        is_estimated = isinstance(ratio, EstimatedRatio)
         doubts = self.withdraw_doubtful, self.withdraw_fragments, self.outside_by_writing
-        if not (is_estimated or any(doubts)):
+        if unit is None and not any(doubts):
             return
         counts = count_annotation(
             get_examples,
@@ -205,8 +206,8 @@ class RobustPipe(TrainablePipe):
         if self.outside_by_writing:
             self.cfg["outside_places"] = list(counts.findings.outside_places)
             report_outside(counts.findings, name=self.name)
-        if is_estimated:
-            self.cfg["ratio"] = estimate_ratio(counts, unit=ratio.unit, name=self.name)
+        if unit is not None:
+            self.cfg["ratio"] = estimate_ratio(counts, unit=unit, name=self.name)
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[ScoredSpans]) -> None:
         """Write entities.

@@ -304,7 +304,8 @@ class RobustSpanNER(RobustPipe):
             self._append_label(label)
         require_labels(self.labels, name=self.name, examples=counts.examples)
         self.cfg["label_shares"] = counts.shares
-        self._study_labels(get_examples, self.ratio)
+        unit = self.ratio.unit if isinstance(self.ratio, EstimatedRatio) else None
+        self._study_labels(get_examples, unit=unit)
         self.progress = TrainingProgress(examples_per_epoch=counts.examples)
         self.cfg.update(epoch=0, examples_per_epoch=counts.examples)
         self._objective = None

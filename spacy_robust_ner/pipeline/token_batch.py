@@ -85,6 +85,18 @@ class TokenReader:
             (tags == OUTSIDE_TAG) & ~trusted_outside(target) & (not target.complete)
         )
 
+    def unlabeled_tokens(self, example: Example, ratio: float) -> float:
+        """example (Example): An example.
+        ratio (float): Entity tokens a token.
+        RETURNS (float): How many of its "O" tokens that makes one expect in entities; below zero if
+            it has more labels than that.
+        """
+        target = self.read_targets(example)
+        if target.complete:
+            return 0.0
+        labeled = sum(end - start for start, end, _ in target.entities)
+        return ratio * np.count_nonzero(~target.missing) - labeled
+
     def _disregard(
         self,
         examples: Sequence[Example],

@@ -106,11 +106,12 @@ def make_non_span_sampler_v1(
 
 def make_two_step_v1(
     epochs: int = 1,
-    share: float = 0.025,
+    share: float | None = 0.025,
     read_from: Path | None = None,
     write_to: Path | None = None,
 ) -> TwoStep:
-    """Explore for some epochs, remove the "O" tokens that look least like "O", start again."""
+    """Explore for some epochs, remove the "O" tokens that look least like "O", start again.
+    Without a share, as many are removed as seem to be in unlabeled entities."""
     return TwoStep(epochs=epochs, share=share, read_from=read_from, write_to=write_to)
 
 

@@ -266,7 +266,10 @@ class RobustTokenTagger(RobustPipe):
             examples_per_epoch=counts.examples,
         )
         self.progress = TrainingProgress(examples_per_epoch=counts.examples)
-        self._study_labels(get_examples, self.ratio)
+        estimates = isinstance(self.ratio, EstimatedRatio) or (
+            self.two_step is not None and self.two_step.share is None
+        )
+        self._study_labels(get_examples, unit="tokens" if estimates else None)
         sample = list(islice((eg.predicted for eg in get_examples() if len(eg.predicted)), 10))
         if not sample:
             raise ValueError(Errors.R122.format(name=self.name, count=counts.examples))

@@ -3,6 +3,7 @@ start again.
 """
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ from .trial import decision_batches, trial
 if TYPE_CHECKING:
     from .token_tagger import RobustTokenTagger
 
+logger = logging.getLogger("spacy")
+
 REMOVED_SPANS_KEY = "removed_tokens"
 
 
@@ -27,7 +30,8 @@ class TwoStep:
     """Finds "O" tokens to remove before training begins.
 
     epochs (int): Epochs of exploration; 0 to remove nothing, as in the first of separate steps.
-    share (float): λ: the share of the "O" tokens of incomplete documents to remove.
+    share (Optional[float]): λ: the share of the "O" tokens of incomplete documents to remove; None
+        for as many as seem to be in unlabeled entities.
     read_from (Optional[Path]): Read the tokens from this list instead of exploring, as in the
         last of separate steps.
     write_to (Optional[Path]): Write the list of removed tokens here.
@@ -37,15 +41,15 @@ class TwoStep:
         self,
         *,
         epochs: int = 1,
-        share: float = 0.025,
+        share: float | None = 0.025,
         read_from: Path | None = None,
         write_to: Path | None = None,
     ) -> None:
         if epochs < 0:
             raise ValueError(Errors.R103.format(name="epochs", value=epochs, wanted="at least 0"))
-        if not 0 <= share <= 1:
+        if share is not None and not 0 <= share <= 1:
             raise ValueError(
-                Errors.R103.format(name="share", value=share, wanted="a share between 0 and 1")
+                Errors.R103.format(name="share", value=share, wanted="null, or between 0 and 1")
             )
         self.epochs = epochs
         self.share = share
@@ -69,12 +73,33 @@ class TwoStep:
         elif self.epochs:
             with trial(nlp, pipe) as attempt:
                 attempt.train(examples, epochs=self.epochs, title="Exploring")
-                removed = rank_outside(nlp, pipe, examples).select(self.share)
+                removed = self.remove(rank_outside(nlp, pipe, examples), pipe, examples)
         else:
             return None
         if self.write_to is not None:
             write_removed(removed, (eg.predicted for eg in examples), self.write_to)
         return removed
+
+    def remove(
+        self, ranking: OValueRanking, pipe: "RobustTokenTagger", examples: Iterable[Example]
+    ) -> RemovedTokens:
+        """ranking (OValueRanking): From `rank_outside`.
+        pipe (RobustTokenTagger): The component.
+        examples (Iterable[Example]): The training examples.
+        RETURNS (RemovedTokens): The tokens to remove.
+        """
+        if self.share is not None:
+            return ranking.select(self.share)
+        share = min(1.0, _unlabeled_tokens(pipe, examples) / max(1, len(ranking)))
+        logger.info("%s removes %.1f%% of %d O tokens", pipe.name, 100 * share, len(ranking))
+        return ranking.select(share)
+
+
+def _unlabeled_tokens(pipe: "RobustTokenTagger", examples: Iterable[Example]) -> float:
+    if pipe.cfg["ratio"] is None:
+        raise ValueError(Errors.R189.format(name=pipe.name))
+    reader, ratio = pipe.reader, pipe.cfg["ratio"]
+    return max(0.0, sum(reader.unlabeled_tokens(example, ratio) for example in examples))
 
 
 def rank_outside(

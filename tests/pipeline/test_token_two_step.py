@@ -39,7 +39,7 @@ from spacy_robust_ner.cli.select_tokens import select_tokens
 from spacy_robust_ner.corpus.io import read_docs
 from spacy_robust_ner.pipeline.span_batch import doc_key
 from spacy_robust_ner.pipeline.trial import trial
-from spacy_robust_ner.pipeline.two_step import mark_removed, rank_outside, read_removed
+from spacy_robust_ner.pipeline.two_step import TwoStep, mark_removed, rank_outside, read_removed
 from spacy_robust_ner.reader import AnnotationCorpus
 from spacy_robust_ner.recipes import config_text, make_config
 
@@ -241,6 +241,44 @@ def test_the_same_sentence_with_other_annotation():
     assert [missing_tokens(doc) for doc in docs] == [[True, True], [True, False]]
 
 
+def half_labeled(nlp, **settings):
+    """Of eight annotated sentences with a name each, four have labels."""
+    words = ["in", "London", "again"]
+    labels = [[(1, 2, "LOC")]] * 4 + [[]] * 4
+    examples = [example_of(nlp, words, ents, **settings) for ents in labels]
+    return [*examples, example_of(nlp, words, missing=range(3))]
+
+
+def test_as_many_tokens_are_removed_as_seem_to_be_in_unlabeled_entities(caplog):
+    plain = {"withdraw_doubtful": False, "withdraw_fragments": False, "outside_by_writing": False}
+    nlp = make_token_nlp(two_step=two_step(share=None), **plain)
+    examples = half_labeled(nlp)
+    with caplog.at_level("INFO", logger="spacy"):
+        nlp.initialize(lambda: examples)
+    pipe = nlp.get_pipe(NAME)
+    assert pipe.cfg["ratio"] > 1 / 4, "more than there are labels"
+    expected = pipe.cfg["ratio"] * 24 - 4
+    assert (pipe.removed.n_candidates, len(pipe.removed)) == (20, np.ceil(expected))
+    assert f"{NAME} removes {100 * expected / 20:.1f}% of 20 O tokens" in caplog.text
+
+
+def test_no_share_to_estimate_for_complete_documents():
+    nlp = make_token_nlp(two_step=two_step(share=None))
+    examples = half_labeled(nlp, complete=True)
+    nlp.initialize(lambda: [*examples[:8], example_of(nlp, ["a", "b"], complete=True)])
+    assert len(nlp.get_pipe(NAME).removed) == 0
+
+
+def test_a_share_can_only_be_estimated_in_training():
+    nlp = make_token_nlp()
+    examples = half_labeled(nlp)
+    nlp.initialize(lambda: examples)
+    pipe = nlp.get_pipe(NAME)
+    ranking = rank_outside(nlp, pipe, examples)
+    with pytest.raises(ValueError, match=r"R189.*--share"):
+        TwoStep(share=None).remove(ranking, pipe, examples)
+
+
 def test_removed_tokens_survive_saving(tmp_path):
     nlp = make_token_nlp(two_step=two_step(share=0.3))
     examples = make_examples(nlp)
@@ -297,7 +335,7 @@ def corpus(tmp_path):
         (f"Ada Lovelace number {i} lives in London .", [(0, 12, "PER"), (31, 37, "LOC")])
         for i in range(6)
     ]
-    data += [(f"Nobody number {i} has ever come to Paris .", []) for i in range(6)]
+    data += [(f"Nobody number {i} has ever come to London .", []) for i in range(6)]
     return save_corpus(spacy.blank("en"), tmp_path / "train.spacy", data)
 
 
@@ -310,15 +348,18 @@ def run(config, folder):
 
 
 @pytest.mark.parametrize(
-    ("method", "accumulate_gradient"), [("two-step", 1), ("two-step-angle-crf", 3)]
+    ("method", "accumulate_gradient", "share"),
+    [("two-step", 1, 0.2), ("two-step-angle-crf", 3, 0.2), ("two-step", 1, None)],
 )
-def test_separate_steps_remove_the_same_tokens(method, accumulate_gradient, corpus, tmp_path):
+def test_separate_steps_remove_the_same_tokens(
+    method, accumulate_gradient, share, corpus, tmp_path
+):
     def settings(steps, **changes):
         config = tiny_training(
             make_config(method, "cnn"), train_path=corpus, dev_path=corpus, steps=steps
         )
         block = config["components"][NAME]
-        block["two_step"].update(share=0.2, **changes)
+        block["two_step"].update(share=share, **changes)
         config["training"]["accumulate_gradient"] = accumulate_gradient
         config["training"]["batcher"]["size"] = 40
         return config
