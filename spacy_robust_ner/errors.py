@@ -167,10 +167,6 @@ class Errors(metaclass=_WithCode):
         "There is no pipeline or config at '{path}'. Give the directory of a pipeline, a "
         "package's name or a .cfg file."
     )
-    R135 = (
-        "This benchmark needs a transformer. Install the package with: pip install "
-        "spacy-transformers."
-    )
     R200 = "Unknown {kind} '{value}'. Known: {known}."
     R201 = "There is no experiment file at '{path}'."
     R202 = "The experiment file '{path}' can't be used: {reason}."

@@ -9,7 +9,7 @@ from typing import Any
 from .span_memory import DocumentMemory, measure_memory
 from .span_speed import InferenceSpeed, measure_inference, ratios
 from .span_training import TrainingCost, measure_training
-from .synthetic import require_transformers, write_encoder
+from .synthetic import write_encoder
 from .timing import one_thread
 
 METHODS = ("span-ns", "span-nsv", "top-neg", "nrces", "span-all", "span-ratio", "span-segments")
@@ -73,8 +73,6 @@ def benchmark_span(
     RETURNS (SpanBenchmark): The figures.
     """
     needs_encoder = bool({"training", "inference"} & set(parts))
-    if needs_encoder:
-        require_transformers()
     memory = measure_memory(lengths=memory_lengths) if "memory" in parts else []
     with one_thread(), tempfile.TemporaryDirectory() as directory:
         training: list[TrainingCost] = []

@@ -9,8 +9,6 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from ..errors import Errors
-
 LABELS = ("LOC", "MISC", "ORG", "PER")
 _SYLLABLES = ("ba", "den", "ir", "ko", "lum", "mas", "ne", "ol", "pra", "qui", "ros", "ta", "vel")
 _WORDS = [a + b for a in _SYLLABLES for b in _SYLLABLES]
@@ -69,14 +67,6 @@ def bare_copy(doc: Doc) -> Doc:
     return Doc(doc.vocab, words=[token.text for token in doc])
 
 
-def require_transformers() -> None:
-    """Raise an error that says what to do if spacy-transformers is not there."""
-    try:
-        import spacy_transformers  # noqa: F401
-    except ImportError as error:
-        raise ValueError(Errors.R135) from error
-
-
 def write_encoder(path: Path, *, layers: int = 6, hidden: int = 384) -> Path:
     """Write a BERT with random weights, and a tokenizer with one word piece for each word of the
     made-up sentences. The default size is that of MiniLM.
@@ -86,7 +76,6 @@ def write_encoder(path: Path, *, layers: int = 6, hidden: int = 384) -> Path:
     hidden (int): Width of the token vectors.
     RETURNS (Path): The directory.
     """
-    require_transformers()
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
     path.mkdir(parents=True, exist_ok=True)

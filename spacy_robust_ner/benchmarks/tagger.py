@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .ratio import Ratio
-from .synthetic import require_transformers, write_encoder
+from .synthetic import write_encoder
 from .tagger_exploration import measure_exploration
 from .tagger_inference import measure_inference
 from .tagger_training import measure_training
@@ -63,7 +63,6 @@ def benchmark_tagger(
         for name in encoders:
             encoder = None
             if name == "trf":
-                require_transformers()
                 encoder = transformer or write_encoder(Path(directory))
             if "training" in parts:
                 ratios += measure_training(

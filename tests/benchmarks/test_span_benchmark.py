@@ -166,13 +166,6 @@ def test_command(encoder, tmp_path):
     assert figures["memory"] == figures["inference"] == []
 
 
-def test_transformers_are_needed_for_an_encoder(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "spacy_transformers", None)
-    for encoder in (None, tmp_path):
-        with pytest.raises(ValueError, match="R135"):
-            benchmark_span(encoder=encoder, parts=["training"])
-
-
 def test_command_with_an_unknown_part():
     result = CliRunner().invoke(app, ["benchmark", "span", "--part", "colour"])
     assert result.exit_code == 1

@@ -1,6 +1,5 @@
 import json
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -138,9 +137,3 @@ def test_command_with_an_unknown_choice(option):
     result = CliRunner().invoke(app, ["benchmark", "tagger", option, "colour"])
     assert result.exit_code == 1
     assert "[R016]" in result.output
-
-
-def test_transformers_are_needed_for_an_encoder(monkeypatch):
-    monkeypatch.setitem(sys.modules, "spacy_transformers", None)
-    with pytest.raises(ValueError, match="R135"):
-        benchmark_tagger(encoders=["trf"], parts=["training"])
