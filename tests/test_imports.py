@@ -23,6 +23,7 @@ BASE = {
 ALLOWED = {
     "errors": set(),
     "types": set(),
+    "dropout": set(),
     "ratio_band": {"errors"},
     "annotation": set(),
     "surface_forms": set(),
@@ -34,9 +35,9 @@ ALLOWED = {
     "decoding": {"errors", "types"},
     "reader": {"errors", "annotation"},
     "augment": {"errors", "annotation", "corpus"},
-    "span": {"errors", "types", "candidates", "ratio_band"},
+    "span": {"errors", "types", "candidates", "dropout", "ratio_band"},
     # The positive-unlabeled risk is one of items, whether spans or tokens.
-    "tagging": {"errors", "types", "tags", "ratio_band", "span"},
+    "tagging": {"errors", "types", "tags", "dropout", "ratio_band", "span"},
     "architectures": {"errors", "types", "span", "tagging"},
     "pipeline": BASE | {"span", "tagging", "architectures"},
     "recipes": {"errors"},
@@ -50,6 +51,7 @@ FOREIGN = {
     "span": {"spacy", "thinc", "spacy_transformers"},
     "tagging": {"spacy", "thinc", "spacy_transformers"},
     "types": {"spacy", "thinc"},
+    "dropout": {"spacy", "thinc"},
     "ratio_band": {"spacy", "thinc"},
     "candidates": {"spacy", "thinc"},
     "decoding": {"spacy", "thinc"},

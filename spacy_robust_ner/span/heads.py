@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..dropout import Dropout
 from ..errors import Errors
 from ..types import Projections, SpanOutput
 
@@ -73,9 +74,9 @@ class ConcatProductHead(nn.Module):
         self.width = width
         self.n_labels = n_labels
         self.vector_width = hidden_width
-        self.token_dropout = nn.Dropout(token_dropout)
+        self.token_dropout = Dropout(token_dropout)
         self.hidden = nn.Linear(4 * width, hidden_width)
-        self.hidden_dropout = nn.Dropout(hidden_dropout)
+        self.hidden_dropout = Dropout(hidden_dropout)
         self.output = nn.Linear(hidden_width, n_labels)
         _init_linear(self.hidden, self.output)
 
@@ -166,11 +167,11 @@ class WidthEmbeddingHead(nn.Module):
         self.width = width
         self.n_labels = n_labels
         self.vector_width = hidden_width
-        self.token_dropout = nn.Dropout(token_dropout)
+        self.token_dropout = Dropout(token_dropout)
         self.embedding = nn.Embedding(max_width, embedding_width)
         self.hidden = nn.Linear(2 * width + embedding_width, hidden_width)
         self.hidden2 = nn.Linear(hidden_width, hidden_width)
-        self.hidden_dropout = nn.Dropout(hidden_dropout)
+        self.hidden_dropout = Dropout(hidden_dropout)
         self.output = nn.Linear(hidden_width, n_labels)
         _init_linear(self.hidden, self.hidden2, self.output)
 
@@ -265,10 +266,10 @@ class BiaffineHead(nn.Module):
         self.width = width
         self.n_labels = n_labels
         self.vector_width = hidden_width
-        self.token_dropout = nn.Dropout(token_dropout)
+        self.token_dropout = Dropout(token_dropout)
         self.start = nn.Linear(width, hidden_width)
         self.end = nn.Linear(width, hidden_width)
-        self.hidden_dropout = nn.Dropout(hidden_dropout)
+        self.hidden_dropout = Dropout(hidden_dropout)
         self.bilinear = nn.Parameter(torch.empty(hidden_width, n_labels, hidden_width))
         self.output = nn.Linear(2 * hidden_width, n_labels)
         nn.init.normal_(self.bilinear, std=1.0 / hidden_width)

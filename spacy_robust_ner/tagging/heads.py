@@ -8,6 +8,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from ..dropout import Dropout
 from ..errors import Errors
 
 
@@ -41,7 +42,7 @@ class _TokenLayers(nn.Module):
             raise ValueError(
                 Errors.R103.format(name="hidden_width", value=hidden_width, wanted="null or >= 1")
             )
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.hidden = None if hidden_width is None else nn.Linear(width, hidden_width)
         self.output = nn.Linear(hidden_width or width, n_out)
         # A zero output layer would give the encoder no gradient in the first step.
