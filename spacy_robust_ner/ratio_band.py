@@ -13,6 +13,9 @@ class RatioBand:
     .. math::
         weight \cdot \max(0, \hat\rho - \rho - margin, \rho - \hat\rho - margin\_below)
 
+    The band is there because the ratio of a batch is not that of the corpus. Sparse batches should
+    have the more room, or they are asked for entities that they don't have.
+
     ratio (float): ρ, the known ratio of entities (or entity tokens) to tokens.
     margin (float): Distance above ρ that costs nothing.
     margin_below (Optional[float]): Distance below ρ that costs nothing; None for the same.

@@ -63,6 +63,7 @@ rate = 0.0
 
 [ratio]
 @misc = "spacy_robust_ner.RatioTerm.v1"
+margin_below = 0.08
 
 [scorer]
 @scorers = "spacy_robust_ner.entity_scorer.v1"
