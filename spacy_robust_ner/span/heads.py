@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from ..dropout import Dropout
 from ..errors import Errors
 from ..types import Projections, SpanOutput
+from .tanh import tanh_
 
 
 def _check_dropout(**rates: float) -> None:
@@ -103,7 +104,7 @@ class ConcatProductHead(nn.Module):
         of_product = self.hidden.weight[:, 3 * self.width :]
         # In place on the gathered copy: new memory costs as much as the arithmetic.
         linear = as_first.index_select(0, starts).add_(as_last.index_select(0, last))
-        vectors = linear.addmm_(product, of_product.t()).tanh_()
+        vectors = tanh_(linear.addmm_(product, of_product.t()))
         return SpanOutput(self.output(self.hidden_dropout(vectors)), vectors)
 
     def represent(self, tokens: Tensor, starts: Tensor, ends: Tensor) -> Tensor:

@@ -186,10 +186,10 @@ def _marginals(logits: Tensor, table: CandidateTable, o_index: int) -> Tensor:
     # Log-sums grow with the document; their small differences need the double precision.
     scores = entity_scores(logits.double(), o_index)
     any_label = scores.logsumexp(1)
-    segments = grid.pad(any_label)
-    outside = segments.new_zeros(segments.shape[:2])
-    forward = log_partition(segments, outside)
-    backward = log_partition(grid.mirror(any_label), outside).flip(1)
+    # One loop over the tokens for both directions.
+    segments = torch.cat((grid.pad(any_label), grid.mirror(any_label)))
+    forward, backward = log_partition(segments, segments.new_zeros(segments.shape[:2])).chunk(2)
+    backward = backward.flip(1)
     around = forward.flatten()[grid.first] + backward.flatten()[grid.last]
     total = forward[:, -1].repeat_interleave(forward.shape[1])[grid.first]
     marginals = (scores + (around - total).unsqueeze(1)).exp()
