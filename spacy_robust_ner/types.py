@@ -140,6 +140,7 @@ class NegativeSampler(Protocol):
     needs_scores (bool): Whether `keys` reads log-probabilities.
     needs_vectors (bool): Whether `keys` reads span vectors and the anchor.
     needs_similarity (bool): Whether `keys` reads the similarity of span representations.
+    with_dropout (bool): Whether scores and vectors shall be those of training, with dropout.
     is_uniform (bool): Whether the negatives are a fair sample of the candidates.
     per_document (bool): Whether `quota` counts for each document, or for the batch as a whole.
     """
@@ -147,6 +148,7 @@ class NegativeSampler(Protocol):
     needs_scores: bool
     needs_vectors: bool
     needs_similarity: bool
+    with_dropout: bool
     is_uniform: bool
     per_document: bool
 

@@ -56,11 +56,13 @@ def make_top_similarity_sampler_v1(
     share: float = 0.05,
     end: RankingEnd = "top",
     of: SimilarityOf = "hidden",
+    dropout: bool = True,
     seed: int = 0,
 ) -> NegativeSampler:
     """The unlabeled spans of the batch that are most like its entities (Xu et al. 2023), or least;
-    by the head's hidden vectors, or by the representations that its first layer sees."""
-    return TopSimilaritySampler(share=share, end=end, of=of, seed=seed)
+    by the head's hidden vectors, with or without dropout, or by the representations that its first
+    layer sees."""
+    return TopSimilaritySampler(share=share, end=end, of=of, dropout=dropout, seed=seed)
 
 
 def make_fraction_sampler_v1(

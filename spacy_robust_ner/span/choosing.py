@@ -1,6 +1,7 @@
 """Phase one of a training step: which spans of a batch are scored with gradient."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,8 +66,9 @@ def choose_spans(
     use_all_true_negatives: bool = False,
     ratio_sample: RatioSample | None = None,
 ) -> ChosenSpans:
-    """Choose the spans of a training step. All candidates are scored, without gradient and
-    dropout, if the sampler or the ratio term reads scores; otherwise none is.
+    """Choose the spans of a training step. All candidates are scored, without gradient, if the
+    sampler or the ratio term reads scores; otherwise none is. There is no dropout then, unless the
+    sampler wants it and no ratio term is there to read the same scores.
 
     head (nn.Module): A span head.
     tokens (Tensor): Token vectors of the batch. Shape: (tokens, width).
@@ -86,7 +88,8 @@ def choose_spans(
     projections: Projections | None = None
     anchor = similarity = None
     device = tokens.device
-    with without_dropout(head):
+    keeps_dropout = sampler.with_dropout and ratio_sample is None
+    with nullcontext() if keeps_dropout else without_dropout(head):
         if sampler.needs_scores or sampler.needs_vectors or ratio_sample is not None:
             scorer = as_span_head(head)
             projections = scorer.prepare(tokens)

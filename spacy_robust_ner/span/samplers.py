@@ -51,6 +51,7 @@ class AllSampler:
     needs_scores = False
     needs_vectors = False
     needs_similarity = False
+    with_dropout = False
     is_uniform = True
     per_document = True
 
@@ -77,6 +78,7 @@ class UniformSampler(_Seeded):
     needs_scores = False
     needs_vectors = False
     needs_similarity = False
+    with_dropout = False
     is_uniform = True
     per_document = True
 
@@ -115,6 +117,7 @@ class WeightedSampler(_Seeded):
     needs_scores = True
     needs_vectors = False
     needs_similarity = False
+    with_dropout = False
     is_uniform = False
     per_document = True
 
@@ -170,6 +173,9 @@ class TopSimilaritySampler(_Seeded):
     end (str): "top", or "bottom" for those with the least mean cosine instead, to compare.
     of (str): Which vectors: "hidden", the head's (the authors' code), or "representation", what
         its first layer sees (the paper).
+    dropout (bool): Compare vectors as they are in training, with dropout (the authors' code). Its
+        noise matters: without it, hardly anything but unlabeled entities is chosen where most
+        entities are unlabeled.
     seed (int): Seed of the generator.
     """
 
@@ -183,6 +189,7 @@ class TopSimilaritySampler(_Seeded):
         share: float = 0.05,
         end: RankingEnd = "top",
         of: SimilarityOf = "hidden",
+        dropout: bool = True,
         seed: int = 0,
     ) -> None:
         super().__init__(seed)
@@ -196,6 +203,7 @@ class TopSimilaritySampler(_Seeded):
                 raise ValueError(Errors.R105.format(name=name, value=value, choices=choices))
         self.share = share
         self.end = end
+        self.with_dropout = dropout
         self.needs_vectors = of == "hidden"
         self.needs_similarity = of == "representation"
 
@@ -231,6 +239,7 @@ class FractionSampler:
     needs_scores = False
     needs_vectors = False
     needs_similarity = False
+    with_dropout = False
     is_uniform = True
     per_document = True
 

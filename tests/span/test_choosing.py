@@ -74,10 +74,26 @@ def test_only_what_is_needed_is_scored(make_sampler, needs):
     head = CountingHead().train()
     choose_spans(head, tokens, table, annotation, make_sampler(), budget=5, doc_keys=[3, 4, 5])
     assert head.training
-    assert not any(head.was_training)
+    # The noise is a part of this method.
+    assert set(head.was_training) <= {make_sampler is TopSimilaritySampler}
     assert max(head.scored, default=0) <= 5
     expected = len(table) + (2 if make_sampler is TopSimilaritySampler else 0)
     assert sum(head.scored) == (expected if needs else 0)
+
+
+@pytest.mark.parametrize("with_ratio", [True, False])
+@pytest.mark.parametrize("dropout", [True, False])
+def test_dropout_while_choosing(dropout, with_ratio):
+    table, annotation, tokens = make_batch()
+    head = CountingHead().train()
+    sampler = TopSimilaritySampler(dropout=dropout)
+    generator = torch.Generator().manual_seed(0)
+    sample = RatioSample(4, term=RatioTerm(ratio=0.1), o_index=0, generator=generator)
+    ratio = {"ratio_sample": sample} if with_ratio else {}
+    choose_spans(head, tokens, table, annotation, sampler, budget=5, **ratio)
+    # The ratio term needs the probabilities as they are.
+    assert set(head.was_training) == {dropout and not with_ratio}
+    assert head.training
 
 
 def test_ratio_spans_come_last():
