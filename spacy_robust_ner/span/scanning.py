@@ -20,7 +20,7 @@ from ..types import Projections, SamplerInput, SpanHead, SpanOutput
 from .samplers import mean_unit_vector
 
 # Small enough for the temporary tensors of a block to stay in the processor's cache.
-DEFAULT_BLOCK = 1024
+DEFAULT_BLOCK = 512
 
 
 @contextmanager

@@ -30,6 +30,8 @@ class SegmentGrid:
 
     index (Tensor): Place of each candidate in a (documents, tokens, widths) tensor, by its last
         token and width. Shape: (candidates,).
+    mirrored (Tensor): The same for documents read from their padded end to their start.
+        Shape: (candidates,).
     first (Tensor): Place of its start in a (documents, tokens + 1) tensor. Shape: (candidates,).
     last (Tensor): Place of its end. Shape: (candidates,).
     n_docs (int): Documents in the batch.
@@ -38,6 +40,7 @@ class SegmentGrid:
     """
 
     index: Tensor
+    mirrored: Tensor
     first: Tensor
     last: Tensor
     n_docs: int
@@ -55,20 +58,15 @@ class SegmentGrid:
         starts, ends = spans.starts - offsets, spans.ends - offsets
         n_tokens = int(table.lengths.max(initial=0))
         n_widths = int((ends - starts).max(initial=1))
-        index = (spans.doc_index * n_tokens + ends - 1) * n_widths + ends - starts - 1
+        doc_tokens, width_column = spans.doc_index * n_tokens, ends - starts - 1
+        index = (doc_tokens + ends - 1) * n_widths + width_column
+        mirrored = (doc_tokens + n_tokens - 1 - starts) * n_widths + width_column
         borders = spans.doc_index * (n_tokens + 1)
-        index, first, last = (
+        places = (
             torch.from_numpy(values).to(device)
-            for values in (index, borders + starts, borders + ends)
+            for values in (index, mirrored, borders + starts, borders + ends)
         )
-        return cls(index, first, last, len(table.lengths), n_tokens, n_widths)
-
-    def mirror(self, scores: Tensor) -> Tensor:
-        """RETURNS (Tensor): As `pad`, for documents read from their padded end to their start."""
-        doc, start = self.first // (self.n_tokens + 1), self.first % (self.n_tokens + 1)
-        width = self.last - self.first
-        index = ((doc + 1) * self.n_tokens - 1 - start) * self.n_widths + width - 1
-        return self._place(scores, index)
+        return cls(*places, len(table.lengths), n_tokens, n_widths)
 
     def pad(self, scores: Tensor) -> Tensor:
         """scores (Tensor): One score a candidate. Shape: (candidates,).
@@ -76,6 +74,10 @@ class SegmentGrid:
             candidate. Shape: (documents, tokens, widths).
         """
         return self._place(scores, self.index)
+
+    def mirror(self, scores: Tensor) -> Tensor:
+        """RETURNS (Tensor): As `pad`, for documents read from their padded end to their start."""
+        return self._place(scores, self.mirrored)
 
     def _place(self, scores: Tensor, index: Tensor) -> Tensor:
         blocked = scores.new_full((self.n_docs * self.n_tokens * self.n_widths,), BLOCKED)
