@@ -379,6 +379,12 @@ class Warnings(metaclass=_WithCode):
         "of doc.ents, which will be 0: `spacy train` could not tell which checkpoint is best. Add "
         "spans_{key}_f = 1.0 to [training.score_weights], and set ents_f to null."
     )
+    W104 = (
+        "'{name}' leaves {count} labels as they are that have an unlabeled capitalized word beside "
+        "them: most capitalized words of the training data are in no entity, as in languages that "
+        "capitalize all nouns, so that these labels need not be parts of longer names. Set "
+        "withdraw_fragments = false to say so yourself."
+    )
     W200 = (
         "'{path}' can't be locked ({reason}). Take care that no other experiment runs there at the "
         "same time."

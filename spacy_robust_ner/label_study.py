@@ -34,6 +34,7 @@ class LabelFindings:
     outside_places (Dict[str, int]): Kinds of places (see orthography) where there are next to no
         entities, with their numbers of tokens.
     tokens (int): All tokens that are annotated.
+    capitals_mark_names (bool): Whether a capital letter within a sentence says something.
     """
 
     coverage: float | None
@@ -42,6 +43,7 @@ class LabelFindings:
     entity_tokens: int
     outside_places: dict[str, int]
     tokens: int
+    capitals_mark_names: bool
 
 
 class LabelStudy:
@@ -89,6 +91,7 @@ class LabelStudy:
             entity_tokens=sum(form.labeled * len(words) for words, form in kept),
             outside_places=self._orthography.outside_places(coverage) if coverage else {},
             tokens=self._orthography.tokens,
+            capitals_mark_names=self._orthography.capitals_mark_names(coverage or 1.0),
         )
 
     def _coverage(self, doubtful: dict[Form, SurfaceForm]) -> float | None:

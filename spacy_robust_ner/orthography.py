@@ -17,6 +17,9 @@ from .annotation import missing_tokens
 
 # Of the tokens of a kind of place, fewer than this share may be in entities.
 _MAX_ENTITY_SHARE = 0.02
+# Of the capitalized words after lower-case ones, fewer than this share are in entities where all
+# nouns have a capital letter. In English it is about four in five.
+_MIN_NAMES_SHARE = 1 / 3
 
 UPPER, _LOWER, _DIGITS, _OTHER_LETTERS, _OTHER = "X", "x", "d", "a", "."
 _BEGIN, _END = "^", "$"
@@ -79,6 +82,16 @@ class OrthographyStudy:
             for place, tokens in self._tokens.most_common()
             if (self._labeled[place] + 1) / (coverage * tokens) < _MAX_ENTITY_SHARE
         }
+
+    def capitals_mark_names(self, coverage: float) -> bool:
+        """coverage (float): The share of the entities that are labeled.
+        RETURNS (bool): Whether a capital letter that does not come from the start of a sentence
+            says something; not so where most such words, as nouns in German, are in no entity.
+        """
+        after_lower = [place for place in self._tokens if place.startswith(_LOWER + UPPER)]
+        tokens = sum(self._tokens[place] for place in after_lower)
+        labeled = sum(self._labeled[place] for place in after_lower)
+        return (labeled + 1) / coverage >= _MIN_NAMES_SHARE * tokens
 
 
 def in_places(doc: Doc, places: frozenset[str]) -> NDArray[np.bool_]:

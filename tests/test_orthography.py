@@ -57,6 +57,37 @@ def test_places_without_labels_are_outside():
     assert study.outside_places(0.5) == {"^xx": 200, "xxX": 200, "Xxx": 200, "xx$": 200}
 
 
+ENGLISH = [
+    doc_of("we met Ada last week", "O O B-PER O O"),
+    doc_of("we met Eve last week", "O O O O O"),
+    doc_of("then the Senate met", "O O O O"),
+]
+GERMAN = [
+    doc_of("die Frau sah Ada im Garten", "O O O B-PER O O"),
+    doc_of("der Hund schlief in der Hütte", "O O O O O O"),
+    doc_of("am Abend kam der Regen und blieb bis zum Morgen", "O O O O O O O O O O"),
+]
+
+
+@pytest.mark.parametrize(
+    ("docs", "coverage", "expected"),
+    [
+        (ENGLISH, 0.5, True),
+        (ENGLISH, 1.0, True),
+        (GERMAN, 0.5, False),
+        (GERMAN, 1.0, False),
+    ],
+)
+def test_capitals_that_all_nouns_have_mark_no_names(docs, coverage, expected):
+    assert study_of(docs * 50).capitals_mark_names(coverage) is expected
+
+
+def test_capitals_at_the_start_of_a_sentence_say_nothing_either_way():
+    starts = [doc_of("Yesterday . Then . We slept", "O O O O O O")] * 50
+    assert study_of(starts + ENGLISH * 5).capitals_mark_names(1.0)
+    assert study_of([]).capitals_mark_names(1.0)
+
+
 def test_the_share_of_entities_counts_and_not_that_of_labels():
     docs = [doc_of("we met today", "B-PER O O")] + [doc_of("we met today", "O O O")] * 299
     # Of 300 places "^xx", 1 label and one more to be careful: 0.7%, or 3.3% if 4 of 5 are missing.

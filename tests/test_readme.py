@@ -27,6 +27,13 @@ def test_python_example_runs(capsys):
     assert "('London', 'LOC'" in printed
 
 
+def test_linked_files_are_there():
+    links = re.findall(r"\]\(([^)#]+)\)", README)
+    local = [link for link in links if "://" not in link]
+    assert len(local) > 5
+    assert [link for link in local if not (ROOT / link).exists()] == []
+
+
 @pytest.mark.slow
 def test_command_line_example_runs(tmp_path):
     (example,) = [block for block in blocks("bash") if block.startswith("spacy-robust-ner convert")]

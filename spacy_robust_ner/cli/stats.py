@@ -198,9 +198,14 @@ def _print_fragments(stats: CorpusStats) -> None:
     if not fragments.labels:
         return
     msg.divider("Labels that seem to be parts of longer names (training)")
+    advice = (
+        "`withdraw_fragments = true` trains without them."
+        if stats.findings.capitals_mark_names
+        else "That says nothing here, as most capitalized words are in no entity."
+    )
     msg.text(
         f"{fragments.labels:,} labels have a capitalized word without a label beside them. "
-        "`withdraw_fragments = true` trains without them. For example:"
+        f"{advice} For example:"
     )
     for example in fragments.examples:
         msg.text(f"  {_shortened(example)}")

@@ -153,6 +153,7 @@ class CorpusStats:
                 "doubtful": [form.as_dict() for form in self.doubtful_forms[:top]],
             },
             "fragments": asdict(self.fragments),
+            "capitals_mark_names": self.findings.capitals_mark_names,
             "outside_places": self.findings.outside_places,
         }
 

@@ -138,10 +138,19 @@ def report_doubtful(findings: LabelFindings, *, name: str) -> None:
     )
 
 
-def report_fragments(fragments: FragmentCount, *, name: str) -> None:
-    """Tell which labels count as missing because they seem to be parts of longer names."""
+def judge_fragments(counts: AnnotationCounts, *, name: str) -> bool:
+    """Decide whether labels count as missing that seem to be parts of longer names, and tell which.
+
+    counts (AnnotationCounts): From `count_annotation`.
+    name (str): The component's name, for messages.
+    RETURNS (bool): False where capital letters do not mark names.
+    """
+    fragments = counts.fragments
     if not fragments.labels:
-        return
+        return True
+    if not counts.findings.capitals_mark_names:
+        warnings.warn(Warnings.W104.format(name=name, count=fragments.labels), stacklevel=2)
+        return False
     logger.info(
         "%s takes %d labels for missing that seem to be parts of longer names: %s%s",
         name,
@@ -149,6 +158,7 @@ def report_fragments(fragments: FragmentCount, *, name: str) -> None:
         ", ".join(fragments.examples),
         "" if fragments.labels == len(fragments.examples) else ", …",
     )
+    return True
 
 
 def report_outside(findings: LabelFindings, *, name: str) -> None:

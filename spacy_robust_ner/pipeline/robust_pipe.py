@@ -24,8 +24,8 @@ from ..span.ratio import Unit
 from .label_statistics import (
     count_annotation,
     estimate_ratio,
+    judge_fragments,
     report_doubtful,
-    report_fragments,
     report_outside,
 )
 from .progress import TrainingProgress
@@ -66,7 +66,7 @@ class RobustPipe(TrainablePipe):
     withdraw_doubtful (bool): Labels of strings that are rather ordinary words (see label_study)
         count as missing in incomplete training documents.
     withdraw_fragments (bool): Labels that seem to be parts of longer names (see fragments) count as
-        missing there as well.
+        missing there as well, unless most capitalized words are in no entity.
     outside_by_writing (bool): Where the writing says that there are next to no entities (see
         orthography), a token without a label is in none.
     head_learn_rate_scale (float): Learning rate of the head, as a multiple of the encoder's.
@@ -123,6 +123,7 @@ class RobustPipe(TrainablePipe):
             "ratio": None,
             "doubtful": [],
             "outside_places": [],
+            "without_fragments": True,
             "epoch": 0,
             "examples_per_epoch": None,
         }
@@ -165,7 +166,7 @@ class RobustPipe(TrainablePipe):
             self.rejected_spans_key,
             self.default_complete,
             frozenset(map(tuple, self.cfg["doubtful"])) if self.withdraw_doubtful else (),
-            self.withdraw_fragments,
+            self.withdraw_fragments and self.cfg["without_fragments"],
             frozenset(self.cfg["outside_places"]) if self.outside_by_writing else frozenset(),
         )
 
@@ -190,7 +191,7 @@ class RobustPipe(TrainablePipe):
         unit (Optional[str]): What an estimated ratio has to count, "spans" or "tokens"; None if
             the component needs none.
         """
-        self.cfg.update(ratio=None, doubtful=[], outside_places=[])
+        self.cfg.update(ratio=None, doubtful=[], outside_places=[], without_fragments=True)
         doubts = self.withdraw_doubtful, self.withdraw_fragments, self.outside_by_writing
         if unit is None and not any(doubts):
             return
@@ -202,7 +203,7 @@ class RobustPipe(TrainablePipe):
         self.cfg["doubtful"] = [list(words) for words in counts.findings.doubtful]
         report_doubtful(counts.findings, name=self.name)
         if self.withdraw_fragments:
-            report_fragments(counts.fragments, name=self.name)
+            self.cfg["without_fragments"] = judge_fragments(counts, name=self.name)
         if self.outside_by_writing:
             self.cfg["outside_places"] = list(counts.findings.outside_places)
             report_outside(counts.findings, name=self.name)

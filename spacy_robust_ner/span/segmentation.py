@@ -62,11 +62,11 @@ class SegmentGrid:
         index = (doc_tokens + ends - 1) * n_widths + width_column
         mirrored = (doc_tokens + n_tokens - 1 - starts) * n_widths + width_column
         borders = spans.doc_index * (n_tokens + 1)
-        places = (
+        index, mirrored, first, last = (
             torch.from_numpy(values).to(device)
             for values in (index, mirrored, borders + starts, borders + ends)
         )
-        return cls(*places, len(table.lengths), n_tokens, n_widths)
+        return cls(index, mirrored, first, last, len(table.lengths), n_tokens, n_widths)
 
     def pad(self, scores: Tensor) -> Tensor:
         """scores (Tensor): One score a candidate. Shape: (candidates,).

@@ -292,6 +292,14 @@ def test_fragments_of_names_are_listed(write):
     assert "met [Jean] Dupont" in printed.output
 
 
+def test_capitals_that_mark_no_names_are_told(write):
+    path = write("train.spacy", ["die Frau Ada/B-PER sah den Hund im Garten"] * 20)
+    assert compute_stats(path).as_dict()["capitals_mark_names"] is False
+    printed = CliRunner().invoke(app, ["stats", str(path)])
+    assert "most capitalized words are in no entity" in " ".join(printed.output.split())
+    assert "withdraw_fragments" not in printed.output
+
+
 def test_places_without_labels_are_listed(write):
     path = write("train.spacy", ["we met Ada/B-PER last week"] * 100)
     places = compute_stats(path).as_dict()["outside_places"]

@@ -146,3 +146,32 @@ def test_writing_tells_where_no_entities_are_on_demand(name, tmp_path, caplog):
     assert loaded.read_targets(examples[0]).outside.sum() == 4
     pipe.outside_by_writing = False
     assert not pipe.read_targets(examples[0]).outside.any()
+
+
+@pytest.mark.parametrize("name", ["robust_span_ner", "robust_token_tagger"])
+def test_labels_beside_capitalized_nouns_stay(name, tmp_path):
+    nlp = spacy.blank("de")
+    pipe = nlp.add_pipe(name, config={"withdraw_fragments": True})
+    words = [
+        "die",
+        "Bürgermeisterin",
+        "Ada",
+        "sah",
+        "den",
+        "Hund",
+        "im",
+        "Garten",
+        "der",
+        "Nachbarn",
+    ]
+    examples = [example_of(nlp, words, [(2, 3, "PER")]) for _ in range(20)]
+    with pytest.warns(UserWarning, match=r"W104.*leaves 20 labels.*withdraw_fragments = false"):
+        nlp.initialize(lambda: examples)
+    assert pipe.read_targets(examples[0]).entities == [(2, 3, "PER")]
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path).get_pipe(name)
+    assert loaded.read_targets(examples[0]).entities == [(2, 3, "PER")]
+    with_names = ["we", "met", "Ada", "King", "and", "Eve", "and", "Ida"]
+    examples = [example_of(nlp, with_names, [(2, 3, "PER"), (5, 6, "PER")]) for _ in range(20)]
+    nlp.initialize(lambda: examples)
+    assert pipe.read_targets(examples[0]).entities == [(5, 6, "PER")]
