@@ -100,12 +100,16 @@ class PriorLoss:
     settings (Mapping[str, object]): Its other settings.
     priors (Dict[str, float]): Known shares by label; others are estimated.
     unlabeled_factor (float): How many entities there are for each labeled one.
+    gamma (Optional[float]): Weight of the positives; None for one that lets all entities together
+        weigh as much as all candidates. Entities are so few among the candidate spans that a model
+        which never predicts any has next to no risk otherwise.
     """
 
     kind: type
     settings: Mapping[str, object]
     priors: dict[str, float]
     unlabeled_factor: float
+    gamma: float | None
 
     def __post_init__(self) -> None:
         priors = list(self.priors.values())
@@ -124,34 +128,35 @@ class PriorLoss:
             label: self.unlabeled_factor * share for label, share in labeled_shares.items()
         }
         known = {**estimated, **self.priors}
-        loss: SpanLoss = self.kind(
-            priors=[known.get(label, 0.0) for label in labels], **self.settings
-        )
+        priors = [known.get(label, 0.0) for label in labels]
+        gamma = 1.0 / (sum(priors) or 1.0) if self.gamma is None else self.gamma
+        loss: SpanLoss = self.kind(priors=priors, gamma=gamma, **self.settings)
         return loss
 
 
 def make_pu_risk_v1(
     priors: dict[str, float] | None = None,
     unlabeled_factor: float = 1.0,
-    gamma: float = 1.0,
+    gamma: float | None = None,
     surrogate: Surrogate = "mae",
     one_vs_rest: bool = True,
 ) -> PriorLoss:
     """Bounded non-negative positive-unlabeled risk, bnPU (Peng et al. 2019)."""
-    settings = {"gamma": gamma, "surrogate": surrogate, "one_vs_rest": one_vs_rest}
-    return PriorLoss(BoundedNonNegativePURisk, settings, dict(priors or {}), unlabeled_factor)
+    settings = {"surrogate": surrogate, "one_vs_rest": one_vs_rest}
+    known = dict(priors or {})
+    return PriorLoss(BoundedNonNegativePURisk, settings, known, unlabeled_factor, gamma)
 
 
 def make_confidence_pu_risk_v1(
     priors: dict[str, float] | None = None,
     unlabeled_factor: float = 1.0,
     threshold: float = 0.5,
-    gamma: float = 1.0,
+    gamma: float | None = None,
     surrogate: Surrogate = "mae",
 ) -> PriorLoss:
     """Confidence-based positive-unlabeled risk, Conf-MPU (Zhou et al. 2022)."""
-    settings = {"threshold": threshold, "gamma": gamma, "surrogate": surrogate}
-    return PriorLoss(ConfidencePURisk, settings, dict(priors or {}), unlabeled_factor)
+    settings = {"threshold": threshold, "surrogate": surrogate}
+    return PriorLoss(ConfidencePURisk, settings, dict(priors or {}), unlabeled_factor, gamma)
 
 
 def make_contrastive_term_v1(

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 import spacy
+from spacy.util import registry
 from span_pipes import HEADS, NAME, TRAIN_DATA, make_examples, misc, pipe_config, weights
 
 SAMPLERS = {
@@ -131,3 +132,14 @@ def test_confidence_risk_needs_a_confidence(nlp):
 def test_bad_settings_are_named_when_the_pipe_is_made(settings, message, nlp):
     with pytest.raises(ValueError, match=message):
         create(nlp, **settings)
+
+
+@pytest.mark.parametrize("name", ["PURisk", "ConfidencePURisk"])
+def test_positives_weigh_as_much_as_all_candidates_unless_told_otherwise(name):
+    shares = {"PER": 0.002, "LOC": 0.003}
+    build = registry.misc.get(f"spacy_robust_ner.{name}.v1")
+    loss = build(unlabeled_factor=2.0).build(("O", "PER", "LOC"), shares)
+    assert loss.priors == pytest.approx((0.0, 0.004, 0.006))
+    assert loss.gamma == pytest.approx(100.0)
+    assert build(gamma=3.0).build(("O", "PER", "LOC"), shares).gamma == 3.0
+    assert build().build(("O", "PER"), {}).gamma == 1.0
