@@ -17,6 +17,7 @@ from spacy.vocab import Vocab
 
 COMPLETE_EXTENSION = "annotation_complete"
 REJECTED_SPANS_KEY = "rejected_spans"
+PHRASES_KEY = "phrases"
 
 _MISSING_IOB = 0
 # Where a Doc keeps the flag in its user data.

@@ -385,6 +385,12 @@ class Warnings(metaclass=_WithCode):
         "capitalize all nouns, so that these labels need not be parts of longer names. Set "
         "withdraw_fragments = false to say so yourself."
     )
+    W105 = (
+        "No training document of '{name}' has the span group '{key}' or a missing tag: its fuzzy "
+        "CRF takes every token outside of a match for O, as an ordinary CRF does. Add the group "
+        "with `python -m spacy robust-ner phrases`, name another one in loss.phrases_key, or set "
+        "it to null to say that there are no phrases."
+    )
     W200 = (
         "'{path}' can't be locked ({reason}). Take care that no other experiment runs there at the "
         "same time."

@@ -15,6 +15,7 @@ from . import mask as _mask  # noqa: F401
 from . import missampling as _missampling  # noqa: F401
 from . import missampling_by_masking as _missampling_by_masking  # noqa: F401
 from . import o_values as _o_values  # noqa: F401
+from . import phrases as _phrases  # noqa: F401
 from . import report as _report  # noqa: F401
 from . import select_tokens as _select_tokens  # noqa: F401
 from . import span_vectors as _span_vectors  # noqa: F401

@@ -17,25 +17,14 @@ from ..corpus.matching import MatchSettings
 from ..corpus.units import Unit
 from ..errors import Errors
 from ._app import command, write_json
+from ._options import Case, CaseOption, ExcludeOption, ShardSize, SkipBad, Tokens, TokensOption
 
 _OUTCOMES = ("true_positives", "false_positives", "false_negatives")
-
-
-class Case(str, Enum):
-    exact = "exact"
-    insensitive = "insensitive"
-    smart = "smart"
 
 
 class Whitespace(str, Enum):
     normalise = "normalise"
     keep = "keep"
-
-
-class Tokens(str, Enum):
-    auto = "auto"
-    words = "words"
-    characters = "characters"
 
 
 class Ambiguous(str, Enum):
@@ -91,24 +80,11 @@ def annotate_cli(
             "format of 'convert'. auto: text files whose lines do not end in tags are raw lines.",
         ),
     ] = "auto",
-    case: Annotated[
-        Case,
-        typer.Option(
-            help="exact: as written. insensitive: in any case. smart: in any case, but an entry in "
-            "capitals only matches capitals, and any other entry with a capital letter does not "
-            "match lower-case text."
-        ),
-    ] = Case.exact,
+    case: CaseOption = Case.exact,
     whitespace: Annotated[
         Whitespace, typer.Option(help="What to do with runs of whitespace inside of entries.")
     ] = Whitespace.normalise,
-    tokens: Annotated[
-        Tokens,
-        typer.Option(
-            help="Split entries (and raw text) into words or into characters. auto: as the first "
-            "documents are."
-        ),
-    ] = Tokens.auto,
+    tokens: TokensOption = Tokens.auto,
     ambiguous: Annotated[
         Ambiguous,
         typer.Option(
@@ -116,14 +92,7 @@ def annotate_cli(
             "the highest count (repeated lines add up), or drop the entry."
         ),
     ] = Ambiguous.first,
-    exclude: Annotated[
-        Path | None,
-        typer.Option(
-            "--exclude",
-            help="List of frequent words, one a line: entries that equal one of them in any case "
-            "are not used.",
-        ),
-    ] = None,
+    exclude: ExcludeOption = None,
     min_length: Annotated[
         int, typer.Option("--min-length", help="Leave out entries with fewer characters.")
     ] = 1,
@@ -143,12 +112,8 @@ def annotate_cli(
     processes: Annotated[
         int, typer.Option("--processes", "-n", help="Number of processes. Same result.")
     ] = 1,
-    shard_size: Annotated[
-        int, typer.Option("--shard-size", help="Documents a shard.")
-    ] = DEFAULT_SHARD_SIZE,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave out malformed lines, and list them.")
-    ] = False,
+    shard_size: ShardSize = DEFAULT_SHARD_SIZE,
+    skip_bad: SkipBad = False,
     report_path: Annotated[
         Path | None, typer.Option("--report", help="Write the report to this JSON file.")
     ] = None,

@@ -93,7 +93,7 @@ def mask_cli(
         ),
     ] = None,
     rejected_key: Annotated[
-        str, typer.Option(help="The one span group that the masked corpus keeps.")
+        str, typer.Option(help="The one span group that the masked corpus keeps, beside phrases.")
     ] = REJECTED_SPANS_KEY,
     shard_size: Annotated[
         int, typer.Option(min=1, help="Documents a shard, if the target is a directory.")
@@ -109,7 +109,7 @@ def mask_cli(
     The choice depends on the seed, on the place of the document in the corpus and on the place of
     the entity, not on the machine or on shards; a higher probability masks the same entities and
     more. What is taken away goes to the gold corpus and the listing, never to the target: besides
-    masked entities, the target loses user data and all span groups but the rejected spans.
+    masked entities, the target loses user data and all span groups but rejected spans and phrases.
     """
     shares = parse_label_probabilities(label or [])
     if probability is None and not shares:

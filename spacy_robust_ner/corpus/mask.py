@@ -15,7 +15,7 @@ from typing import Any, Literal, TextIO, get_args
 
 from spacy.tokens import Doc, Span
 
-from ..annotation import COMPLETE_EXTENSION, REJECTED_SPANS_KEY, set_complete
+from ..annotation import COMPLETE_EXTENSION, PHRASES_KEY, REJECTED_SPANS_KEY, set_complete
 from ..errors import Errors
 from .doc_stream import stream_docs
 from .draws import (
@@ -123,7 +123,8 @@ def mask_corpus(
     keep_flags (bool): Leave documents that lost nothing as complete as they were. By default
         the whole corpus is marked incomplete, since nobody who gets it can tell them apart. Where
         no probability is above 0, all flags stay.
-    rejected_spans_key (str): The only span group that training documents keep.
+    rejected_spans_key (str): The only span group that training documents keep, beside phrases
+        without labels.
     shard_size (int): Documents a shard, if the outputs are directories.
     show_progress (bool): Draw progress bars.
     RETURNS (MaskReport): The counts.
@@ -191,7 +192,7 @@ def mask_doc(
     doc (Doc): The document.
     entities (Sequence[Span]): The entities of the document to mask.
     masked_as (MaskedAs): The state of their tokens from now on.
-    rejected_spans_key (str): The span group to keep.
+    rejected_spans_key (str): The span group to keep, beside phrases without labels.
     """
     for entity in entities:
         for token in entity:
@@ -203,12 +204,15 @@ def mask_doc(
         doc.set_ents([], default="unmodified", **states)
     for key in _gold_span_groups(doc, rejected_spans_key):
         del doc.spans[key]
+    if PHRASES_KEY in doc.spans:
+        # Our own have no labels, others' might tell the masked ones.
+        doc.spans[PHRASES_KEY] = [Span(doc, s.start, s.end) for s in doc.spans[PHRASES_KEY]]
     for entry in _gold_user_data(doc):
         del doc.user_data[entry]
 
 
 def _gold_span_groups(doc: Doc, rejected_spans_key: str) -> list[str]:
-    return [key for key in doc.spans if key != rejected_spans_key]
+    return [key for key in doc.spans if key not in (rejected_spans_key, PHRASES_KEY)]
 
 
 def _gold_user_data(doc: Doc) -> list[Any]:

@@ -1,7 +1,8 @@
 """Losses of the token component that need more than tensors: spans of the training documents,
 weights from cross-fitting, shares of the labels."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -11,6 +12,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..annotation import PHRASES_KEY
+from ..errors import Warnings
 from ..tagging.losses import FuzzyCRF, Normalization, WeightedPartialCRF
 from ..tagging.positive_unlabeled import TokenPURisk
 from ..tagging.tag_set import TagSet
@@ -77,12 +80,24 @@ class DictionaryCRF(FuzzyCRF):
         self,
         *,
         matches_key: str | None = None,
-        phrases_key: str | None = "phrases",
+        phrases_key: str | None = PHRASES_KEY,
         normalization: Normalization = "document",
     ) -> None:
         super().__init__(normalization=normalization)
         self.matches_key = matches_key
         self.phrases_key = phrases_key
+
+    def warn_without_phrases(self, examples: Iterable[Example], *, name: str) -> None:
+        """Without phrases the loss is that of a CRF on complete annotation, and nothing in its
+        results tells.
+
+        examples (Iterable[Example]): The training data.
+        name (str): The component's name, for the warning.
+        """
+        if self.phrases_key is None:
+            return
+        if not any(_leaves_open(example.reference, self.phrases_key) for example in examples):
+            warnings.warn(Warnings.W105.format(name=name, key=self.phrases_key), stacklevel=2)
 
     def matches(self, example: Example, target: EntityTargets) -> list[tuple[int, int, str]]:
         """RETURNS (List[Tuple[int, int, str]]): Matches in the predicted document's tokens."""
@@ -96,6 +111,10 @@ class DictionaryCRF(FuzzyCRF):
         if self.phrases_key is None or self.phrases_key not in example.reference.spans:
             return []
         return [(start, end) for start, end, _ in _aligned(example, self.phrases_key)]
+
+
+def _leaves_open(doc: Doc, phrases_key: str) -> bool:
+    return phrases_key in doc.spans or any(token.ent_iob == 0 for token in doc)
 
 
 def _aligned(example: Example, key: str) -> list[tuple[int, int, str]]:

@@ -3,6 +3,7 @@
 from functools import partial
 from pathlib import Path
 
+from ..annotation import PHRASES_KEY
 from ..span.positive_unlabeled import Surrogate
 from ..tagging.losses import CRFLikelihood, Normalization, PartialCRF, Removal, TokenCrossEntropy
 from ..tagging.non_spans import NonSpanSampler
@@ -53,7 +54,7 @@ def make_weighted_partial_crf_v1(
 
 def make_fuzzy_crf_v1(
     matches_key: str | None = None,
-    phrases_key: str | None = "phrases",
+    phrases_key: str | None = PHRASES_KEY,
     normalization: Normalization = "document",
 ) -> TokenLoss:
     """Likelihood of all tag sequences that a dictionary and a list of phrases allow (Shang et al.

@@ -34,7 +34,7 @@ from .robust_pipe import O_INDEX, RobustPipe, default_tok2vec_config
 from .span_inference import without_space_edges
 from .token_batch import TokenReader
 from .token_counts import count_tokens
-from .token_losses import CompletedPartialCRF, TokenLossBlock, TokenPriorLoss
+from .token_losses import CompletedPartialCRF, DictionaryCRF, TokenLossBlock, TokenPriorLoss
 from .two_step import TwoStep
 
 default_config = """
@@ -270,6 +270,8 @@ class RobustTokenTagger(RobustPipe):
             self.two_step is not None and self.two_step.share is None
         )
         self._study_labels(get_examples, unit="tokens" if estimates else None)
+        if isinstance(self.loss, DictionaryCRF):
+            self.loss.warn_without_phrases(get_examples(), name=self.name)
         sample = list(islice((eg.predicted for eg in get_examples() if len(eg.predicted)), 10))
         if not sample:
             raise ValueError(Errors.R122.format(name=self.name, count=counts.examples))

@@ -244,6 +244,7 @@ def test_nothing_of_the_gold_leaks(tmp_path):
     doc.set_ents(ents)
     doc.spans["all_entities"] = [Span(doc, 0, 1, "SECRET"), Span(doc, 2, 3, "SECRET2")]
     doc.spans["rejected_spans"] = [Span(doc, 2, 3, "PER")]
+    doc.spans["phrases"] = [Span(doc, 1, 3, "SECRET2")]
     Doc.set_extension("test_mask_source", default=None, force=True)
     doc._.test_mask_source = "gold: Ada"
     doc.user_data["notes"] = ["Ada"]
@@ -254,11 +255,12 @@ def test_nothing_of_the_gold_leaks(tmp_path):
     [masked], [full] = load(target), load(gold)
     assert [(t.ent_kb_id_, t.ent_id_) for t in masked] == [("", "")] * 4
     assert [(s.start, s.end, s.label_) for s in masked.spans["rejected_spans"]] == [(2, 3, "PER")]
-    assert list(masked.spans) == ["rejected_spans"]
+    assert [(s.start, s.end) for s in masked.spans["phrases"]] == [(1, 3)]
+    assert set(masked.spans) == {"rejected_spans", "phrases"}
     assert list(masked.user_data) == [("._.", "annotation_complete", None, None)]
     assert not {"SECRET", "SECRET2", "Q1", "id1"} & set(masked.vocab.strings)
     assert {"SECRET", "SECRET2", "Q1", "id1"} <= set(full.vocab.strings)
-    assert set(full.spans) == {"all_entities", "rejected_spans"}
+    assert set(full.spans) == {"all_entities", "rejected_spans", "phrases"}
     assert full._.test_mask_source == "gold: Ada"
     assert stated_complete(full) is True
     assert report.removed_span_groups == {"all_entities": 1}

@@ -1,5 +1,7 @@
 """What the token component takes from the annotation of its examples."""
 
+import warnings
+
 import numpy as np
 import pytest
 from spacy.tokens import Doc, Span
@@ -147,6 +149,7 @@ def test_non_is_outside_in_predictions():
     assert spans_of(nlp(doc.text).ents) == [PER, LOC]
 
 
+@pytest.mark.filterwarnings("ignore:.*W105")
 def test_dictionary_and_phrases_for_the_fuzzy_crf():
     loss = misc("FuzzyCRF", matches_key="matches", phrases_key="phrases")
     nlp = initialized(loss=loss)
@@ -181,6 +184,26 @@ def test_fuzzy_crf_leaves_phrases_open():
         probs.append(float(pipe.head.crf.marginals(values[None], lengths)[0, 1, 0]))
     assert probs[0] < 0.5
     assert probs[1] > 0.9
+
+
+def test_fuzzy_crf_without_phrases_warns():
+    """It would be an ordinary CRF, and nobody would know."""
+    words = ["in", "London"]
+    for settings, phrases, missing, warned in (
+        ({}, None, [], True),
+        ({}, [], [], False),
+        ({}, None, [0], False),
+        ({"phrases_key": "other"}, [], [], True),
+        ({"phrases_key": None}, None, [], False),
+    ):
+        nlp = make_token_nlp(loss=misc("FuzzyCRF", **settings))
+        example = example_of(nlp, words, [(1, 2, "LOC")], missing=missing)
+        if phrases is not None:
+            example.reference.spans["phrases"] = phrases
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            nlp.initialize(lambda example=example: [example])
+        assert any("[W105]" in str(each.message) for each in caught) is warned
 
 
 def test_priors_of_the_risk_come_from_the_training_tokens():
