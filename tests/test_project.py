@@ -12,6 +12,7 @@ from weasel.util.config import load_project_config
 
 from spacy_robust_ner.experiments.config import cell_config
 from spacy_robust_ner.experiments.matrix_file import load_matrix
+from spacy_robust_ner.recipes import METHODS
 
 ROOT = Path(__file__).parents[1]
 PROJECT = srsly.read_yaml(ROOT / "project.yml")
@@ -117,6 +118,12 @@ def test_experiments_fit_the_configs(path):
     for cell in matrix.cells():
         if cell.seed == matrix.seeds[0] and cell.masking == (cell.dataset.masking or [None])[0]:
             cell_config(cell, ROOT / "configs", gpu=False)
+
+
+@pytest.mark.parametrize("name", ["compare", "compare-small"])
+def test_every_method_is_compared(name):
+    matrix = load_matrix(ROOT / "configs" / "experiments" / f"{name}.yml")
+    assert {cell.variant.method for cell in matrix.cells()} == set(METHODS)
 
 
 @pytest.mark.slow
