@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
 _MARKERS = "osD^vP*X"
 _DASHES = ("-", "--", ":", "-.")
+_LEGEND_SIZE = 9
+# A line of a legend with the space that matplotlib leaves below it.
+_LEGEND_LINE_INCHES = 1.65 * _LEGEND_SIZE / 72
 
 
 def new_canvas(width: float = 7.5, height: float = 4.2) -> tuple[Canvas, Axes]:
@@ -85,19 +88,21 @@ def line_style(number: int) -> dict[str, Any]:
 
 
 def legend_beside(canvas: Canvas, panels: Sequence[Axes], *, title: str = "") -> None:
-    """Put one legend for all panels to their right, or below if there is little to say."""
+    """Put one legend for all panels to their right. The drawing grows if it is too low for it."""
     entries: dict[str, Any] = {}
     for axes in panels:
         handles, labels = axes.get_legend_handles_labels()
         entries.update(zip(labels, handles, strict=True))
     if entries:
+        lines = len(entries) + bool(title) + 1
+        canvas.set_figheight(max(canvas.get_figheight(), lines * _LEGEND_LINE_INCHES))
         canvas.legend(
             list(entries.values()),
             list(entries),
             loc="outside right upper",
             frameon=False,
             title=title or None,
-            fontsize=9,
+            fontsize=_LEGEND_SIZE,
         )
 
 
