@@ -12,7 +12,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotation import PHRASES_KEY
+from ..annotation import PHRASES_KEY, missing_tokens
 from ..errors import Warnings
 from ..tagging.losses import FuzzyCRF, Normalization, WeightedPartialCRF
 from ..tagging.positive_unlabeled import TokenPURisk
@@ -114,7 +114,7 @@ class DictionaryCRF(FuzzyCRF):
 
 
 def _leaves_open(doc: Doc, phrases_key: str) -> bool:
-    return phrases_key in doc.spans or any(token.ent_iob == 0 for token in doc)
+    return phrases_key in doc.spans or any(missing_tokens(doc))
 
 
 def _aligned(example: Example, key: str) -> list[tuple[int, int, str]]:
