@@ -209,6 +209,7 @@ class Errors(metaclass=_WithCode):
         "corpus that the training data were made from, or leave the option away."
     )
     R224 = "The corpus has no entities whose vectors could be compared. Give an annotated corpus."
+    R212 = "'{encoder}' names no encoder. Use one of {known}, or the name or path of a transformer."
     R205 = "Plots need matplotlib. Install it with: pip install 'spacy-robust-ner[plots]'."
     R080 = "There is no dictionary at '{path}'. Give PATH or LABEL=PATH of a file or a directory."
     R081 = "{path}, line {line}: {reason} Mend the dictionary, or leave it out with --skip-bad."

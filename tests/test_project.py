@@ -112,9 +112,10 @@ def test_workflows_make_the_corpora_of_their_experiments():
     assert everything - run_somewhere == {ROOT / "configs" / "experiments" / "sample.yml"}
 
 
+@pytest.mark.parametrize("encoder", ["given", "cnn", "some/transformer"])
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
-def test_experiments_fit_the_configs(path):
-    matrix = load_matrix(path)
+def test_experiments_fit_the_configs(path, encoder):
+    matrix = load_matrix(path, encoder=encoder)
     for cell in matrix.cells():
         first = (cell.dataset.masking or matrix.masking)[0]
         if (cell.seed, cell.masking) == (matrix.seeds[0], first):

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..experiments.matrix_file import GIVEN_ENCODERS
 from ..recipes import ENCODERS
 
 
@@ -36,6 +37,15 @@ Repetitions = Annotated[
     int, typer.Option("--repetitions", "-n", help="Runs of each; the median counts.")
 ]
 EncoderName = Annotated[str, typer.Option("--encoder", "-e", help=f"One of {', '.join(ENCODERS)}.")]
+EncoderOfAllRuns = Annotated[
+    str,
+    typer.Option(
+        "--encoder",
+        "-e",
+        help=f"Encoder of all runs: {', '.join(ENCODERS)}, or the name or path of a transformer. "
+        f"'{GIVEN_ENCODERS}' stands for those that the file names.",
+    ),
+]
 Lang = Annotated[str, typer.Option("--lang", "-l", help="Language code.")]
 TransformerName = Annotated[
     str | None,

@@ -11,11 +11,12 @@ from wasabi import msg
 from ..errors import Errors
 from ..experiments.executors import Executor, LocalExecutor
 from ..experiments.matrix import Matrix
-from ..experiments.matrix_file import load_matrix
+from ..experiments.matrix_file import GIVEN_ENCODERS, load_matrix
 from ..experiments.progress import Progress
 from ..experiments.ray_executor import RayExecutor
 from ..experiments.runner import RunSummary, find_states, run_experiment
 from ._app import command
+from ._options import EncoderOfAllRuns
 
 
 @command("experiment")
@@ -47,6 +48,7 @@ def experiment_cli(
             "chooses.",
         ),
     ] = None,
+    encoder: EncoderOfAllRuns = GIVEN_ENCODERS,
     force: Annotated[bool, typer.Option("--force", help="Repeat finished runs, too.")] = False,
     dry_run: Annotated[
         bool,
@@ -59,7 +61,7 @@ def experiment_cli(
     so that the command can be interrupted and called again. A run that fails leaves its log, and
     the others go on.
     """
-    experiment = load_matrix(matrix)
+    experiment = load_matrix(matrix, encoder=encoder)
     gpus = parse_gpu_ids(gpu_ids)
     if dry_run:
         _list_cells(experiment, output, gpu=bool(gpus))

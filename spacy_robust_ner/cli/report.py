@@ -17,19 +17,23 @@ from ..diagnostics.page import Page
 from ..diagnostics.report import build_report
 from ..diagnostics.report_tables import score_table
 from ..diagnostics.results import read_runs
-from ..experiments.matrix_file import load_matrix
+from ..experiments.matrix_file import GIVEN_ENCODERS, load_matrix
 from ._app import command
+from ._options import EncoderOfAllRuns
 
 
-def read_sections(matrix: Path, runs: Path) -> tuple[str, list[Section], list[str]]:
+def read_sections(
+    matrix: Path, runs: Path, *, encoder: str = GIVEN_ENCODERS
+) -> tuple[str, list[Section], list[str]]:
     """Read the finished runs of an experiment.
 
     matrix (Path): The experiment file.
     runs (Path): The directory of its runs.
+    encoder (str): The encoder that the runs had instead of the file's.
     RETURNS (Tuple[str, List[Section], List[str]]): Its title, its runs, and the names of those that
         are not finished.
     """
-    experiment = load_matrix(matrix)
+    experiment = load_matrix(matrix, encoder=encoder)
     names = [cell.name for cell in experiment.cells()]
     finished = read_runs(runs, set(names))
     unfinished = {*names} - {run.result["cell"] for run in finished}
@@ -81,9 +85,10 @@ def _analyse(sections: Sequence[Section], show_progress: bool) -> dict[str, RunA
 
 @command("report")
 def report_cli(
-    matrix: Annotated[Path, typer.Argument(help="Experiment file (YAML).")],
+    matrix: Annotated[Path, typer.Argument(help="Experiment file (YAML or TOML).")],
     runs: Annotated[Path, typer.Argument(help="Directory of its runs.")],
     output: Annotated[Path, typer.Argument(help="Directory for the report.")],
+    encoder: EncoderOfAllRuns = GIVEN_ENCODERS,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap intervals.")] = 0,
 ) -> None:
     """Compare an experiment's results, as Markdown and as one HTML file that opens anywhere.
@@ -92,7 +97,7 @@ def report_cli(
     a bootstrap interval, drawings, published figures of the same setting, cost, and, in the HTML
     file, a browser of the errors.
     """
-    title, sections, unfinished = read_sections(matrix, runs)
+    title, sections, unfinished = read_sections(matrix, runs, encoder=encoder)
     if unfinished:
         msg.warn(f"{len(unfinished)} runs are not finished, and are not in the report.")
     if importlib.util.find_spec("matplotlib") is None:

@@ -1,7 +1,7 @@
 """Experiments: every combination of dataset, masking, method, encoder and seed."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -193,6 +193,17 @@ class Matrix:
     configs: Path | None = None
     recovery_documents: int = 300
     keep_models: bool = True
+
+    def with_encoder(self, encoder: EncoderChoice) -> "Matrix":
+        """RETURNS (Matrix): The same experiment, where all runs have this encoder and none of the
+        settings of the encoders that it had.
+        """
+        return replace(
+            self,
+            datasets=[replace(dataset, encoders=None) for dataset in self.datasets],
+            methods=[replace(variant, encoders=None) for variant in self.methods],
+            encoders=[encoder],
+        )
 
     def cells(self) -> Iterator[Cell]:
         """YIELDS (Cell): The runs, dataset by dataset."""

@@ -29,12 +29,17 @@ _FIELDS = {
     "keep_models": bool,
 }
 
+# Stands for the encoders that the file names.
+GIVEN_ENCODERS = "given"
 
-def load_matrix(path: Path) -> Matrix:
+
+def load_matrix(path: Path, *, encoder: str = GIVEN_ENCODERS) -> Matrix:
     """Read an experiment file.
 
     path (Path): A YAML or TOML file with the fields of Matrix. With ``base``, another such file,
         it has that file's fields where it has none of its own.
+    encoder (str): One encoder for all runs, instead of the file's: a name in ENCODERS, or the name
+        or path of a transformer.
     RETURNS (Matrix): The experiment; anything unknown or of the wrong kind is an error.
     """
     fields: dict[str, Any] = {}
@@ -54,9 +59,20 @@ def load_matrix(path: Path) -> Matrix:
         fields = {**own, **fields}
         here = here.parent / own["base"] if "base" in own else None
     try:
-        return _Reader().matrix(fields, path.stem)
+        matrix = _Reader().matrix(fields, path.stem)
     except ValueError as error:
         raise ValueError(Errors.R202.format(path=path, reason=error)) from error
+    return matrix if encoder == GIVEN_ENCODERS else matrix.with_encoder(choose_encoder(encoder))
+
+
+def choose_encoder(encoder: str) -> EncoderChoice:
+    """RETURNS (EncoderChoice): A name in ENCODERS, or the name or path of a transformer."""
+    if encoder in ENCODERS:
+        return EncoderChoice(encoder, encoder)
+    name = slug(Path(encoder).name)
+    if not name:
+        raise ValueError(Errors.R212.format(encoder=encoder, known=", ".join(ENCODERS)))
+    return EncoderChoice("trf", name, {"components.transformer.model.name": encoder})
 
 
 def _read(path: Path) -> Any:

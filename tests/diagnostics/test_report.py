@@ -149,9 +149,10 @@ def test_command(written, tmp_path):
     text = (tmp_path / "new" / "report.md").read_text(encoding="utf8")
     assert text.startswith("# Two methods\n")
     assert "SPAN-NS" not in text
-    nothing = CliRunner().invoke(app, ["report", str(matrix), str(tmp_path), str(tmp_path)])
-    assert nothing.exit_code == 1
-    assert "[R204]" in nothing.output
+    for other in ([str(tmp_path)], [str(written[0] / "runs"), "--encoder", "bilstm"]):
+        nothing = CliRunner().invoke(app, ["report", str(matrix), *other, str(tmp_path)])
+        assert nothing.exit_code == 1
+        assert "[R204]" in nothing.output
 
 
 def test_page_escapes_and_marks_code(tmp_path):

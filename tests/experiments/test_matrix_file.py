@@ -10,10 +10,10 @@ from spacy_robust_ner.experiments.matrix_file import load_matrix
 DATA = {"name": "two", "train": "train.spacy", "dev": "dev.spacy", "test": "test.spacy"}
 
 
-def load(tmp_path, **fields):
+def load(tmp_path, *, encoder="given", **fields):
     path = tmp_path / "experiment.yml"
     srsly.write_yaml(path, {"datasets": [DATA], "methods": ["ner"], **fields})
-    return load_matrix(path)
+    return load_matrix(path, encoder=encoder)
 
 
 def names(matrix):
@@ -136,6 +136,42 @@ def test_methods_with_settings_in_common_and_with_encoders_of_their_own(tmp_path
         {"training.dropout": 0.2},
         {},
     ]
+
+
+@pytest.mark.parametrize(
+    ("encoder", "kind", "name", "overrides"),
+    [
+        ("bilstm", "bilstm", "bilstm", {}),
+        ("deberta", "trf", "deberta", {"components.transformer.model.name": "deberta"}),
+        ("hub/Mini_LM", "trf", "Mini_LM", {"components.transformer.model.name": "hub/Mini_LM"}),
+        ("./my--own/", "trf", "my-own", {"components.transformer.model.name": "./my--own/"}),
+    ],
+)
+def test_one_encoder_for_all_runs(tmp_path, encoder, kind, name, overrides):
+    rate = "training.optimizer.learn_rate.initial_rate"
+    matrix = load(
+        tmp_path,
+        encoder=encoder,
+        datasets=[DATA, {**DATA, "name": "bio", "encoders": ["trf"]}],
+        methods=["span-ns", {"method": "nrces", "encoders": ["large"]}],
+        encoders=["cnn", {"encoder": "trf", "name": "large", "overrides": {rate: 0.1}}],
+        overrides={"training.dropout": 0.2},
+    )
+    assert [(c.dataset.name, c.variant.name) for c in matrix.cells()] == [
+        ("two", "span-ns"),
+        ("two", "nrces"),
+        ("bio", "span-ns"),
+        ("bio", "nrces"),
+    ]
+    for cell in matrix.cells():
+        assert (cell.encoder.encoder, cell.encoder.name) == (kind, name)
+        assert cell.overrides == {"training.dropout": 0.2, **overrides}
+        assert f"--{name}--" in cell.name
+
+
+def test_encoder_without_a_name_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match=r"R212.*cnn, bilstm, trf"):
+        load(tmp_path, encoder="")
 
 
 def test_file_with_a_base(tmp_path):
