@@ -221,19 +221,23 @@ def _published(section: Section) -> list[Block]:
 
 
 def _finding(section: Section) -> str:
-    worst = section.columns[-1]
-    scored = {
-        row.title: score
+    """RETURNS (str): What the best method is worth where most labels are gone."""
+    column = section.columns[-1]
+    scores = {
+        row: score
         for row in section.rows
-        if (score := section.score(row, worst, percent("f1"))) is not None
+        if (score := section.score(row, column, percent("f1"))) is not None
     }
-    if len(scored) < 2:
+    if len(scores) < 2:
         return "There are too few finished runs for a comparison."
-    last, *_, best = sorted(scored, key=lambda title: scored[title].mean)
-    return (
-        f"With {section.column_title(worst)}, {best} reaches F1 {scored[best]} and {last} "
-        f"{scored[last]}."
-    )
+    last, *_, best = sorted(scores, key=lambda row: scores[row].mean)
+    finding = f"With {section.column_title(column)}, {best.title} reaches F1 {scores[best]}"
+    naive = section.naive(best, column)
+    if naive is None:
+        return f"{finding} and {last.title} {scores[last]}."
+    if naive == best:
+        return f"{finding}, and nothing is better than this naive model."
+    return f"{finding}, and the naive model of its kind, {naive.title}, {scores[naive]}."
 
 
 def _machine(section: Section) -> str:

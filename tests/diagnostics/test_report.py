@@ -41,10 +41,46 @@ def test_tables_of_the_report(written):
     assert re.search(rf"\| TOKEN-RATIO \| \**{clean}\** \| \*\*.* ± .*\*\* \|", text)
     assert re.search(r"\| SPAN-ALL \| reference \| reference \|", text)
     assert re.search(r"\| SPAN-NS \| .*\] \| ▲ \+.* \[\+.*, \+.*\] \|", text)
-    assert "With 80% masked, TOKEN-RATIO reaches F1" in text
+    assert re.search(
+        r"\nWith 80% masked, TOKEN-RATIO reaches F1 \d+\.\d ± \d+\.\d, and the naive model of its "
+        r"kind, TOKEN-CRF, \d+\.\d ± \d+\.\d\.\n",
+        text,
+    )
     assert "1 run of the experiment failed or did not run yet" in text
     assert re.search(r"\| TWO-STEP-CRF \| 70% masked, test \| \d.* \| cnn \| 61.19 \| LEBERT", text)
     assert re.search(r"\| TOKEN-RATIO \| 11 \| ×0.61 \| 1,024 \| 1,000 \|", text)
+
+
+@pytest.mark.parametrize(
+    ("recalls", "finding"),
+    [
+        ({"ner": 0.5}, "There are too few finished runs for a comparison."),
+        (
+            {"ner": 1.0, "span-all": 0.5},
+            "NER reaches F1 {ner}, and nothing is better than this naive model.",
+        ),
+        (
+            {"ner": 0.1, "span-all": 0.2, "span-ns": 1.0, "partial-crf": 0.01},
+            "SPAN-NS reaches F1 {span-ns}, and the naive model of its kind, SPAN-ALL, {span-all}.",
+        ),
+        (
+            {"span-ns": 0.5, "partial-crf": 1.0},
+            "PARTIAL-CRF reaches F1 {partial-crf} and SPAN-NS {span-ns}.",
+        ),
+    ],
+)
+def test_finding(tmp_path, recalls, finding):
+    scores = {}
+    for method, recall in recalls.items():
+        rng = random.Random(method)
+        predictions = [make_prediction(rng, "test", recall=recall) for _ in range(50)]
+        result = write_run(tmp_path / "runs", predictions, method=method)
+        scores[method] = f"{100 * result['test']['f1']:.1f}"
+    page = write_report("T", arrange(read_runs(tmp_path / "runs")), tmp_path)
+    texts = [block.text for block in page.blocks if isinstance(block, Paragraph)]
+    for method, score in scores.items():
+        finding = finding.replace(f"{{{method}}}", score)
+    assert texts[1].removeprefix("With no masking, ") == finding
 
 
 def test_only_our_own_figures_can_be_best(written):
