@@ -31,12 +31,16 @@ def project(tmp_path):
         path = tmp_path / "assets" / "sample" / f"{part}.conll"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("-DOCSTART-".join(kept), encoding="utf8")
-    path = tmp_path / "configs" / "experiments" / "sample.yml"
-    experiment = srsly.read_yaml(path)
-    experiment["methods"] = ["ner", "span-segments"]
-    experiment["overrides"] = {"training.max_steps": 20, "training.eval_frequency": 10}
-    srsly.write_yaml(path, experiment)
+    shorten(tmp_path, "sample", methods=["ner", "span-segments"])
+    shorten(tmp_path, "figures-small")
     return tmp_path
+
+
+def shorten(project, name, **fields):
+    """Let an experiment take a few steps, with other fields than its own."""
+    path = project / "configs" / "experiments" / f"{name}.yml"
+    steps = {"training.max_steps": 20, "training.eval_frequency": 10}
+    srsly.write_yaml(path, {**srsly.read_yaml(path), "overrides": steps, **fields})
 
 
 def run(project, *arguments):
@@ -91,6 +95,16 @@ def test_one_run_on_data_given_by_vars(project, tmp_path):
     assert srsly.read_json(metrics)["documents"] > 0
 
 
+@pytest.mark.slow
+def test_drawings_of_the_papers(project):
+    run(project, "figures-small")
+    for name in PROJECT["workflows"]["figures-small"]:
+        for path in outputs(name):
+            assert (project / path).exists(), f"{name} does not make {path}"
+    rates = srsly.read_json(project / "metrics" / "figures-small" / "missampling-by-masking.json")
+    assert [float(share) for share in rates] == [0.1, 0.3, 0.5, 0.7, 0.9]
+
+
 def experiments_of(command):
     """The experiment files that a command runs."""
     lines = [line.split() for line in COMMANDS[command]["script"]]
@@ -102,7 +116,8 @@ def test_workflows_make_the_corpora_of_their_experiments():
     run_somewhere = set()
     for name, steps in PROJECT["workflows"].items():
         made = {path for step in steps for path in COMMANDS[step].get("outputs", [])}
-        for path in experiments_of(steps[-1]) if steps[-1].startswith("run-") else []:
+        running = [step for step in steps if step.startswith("run-")]
+        for path in (path for step in running for path in experiments_of(step)):
             run_somewhere.add(path)
             for data in load_matrix(path).datasets:
                 needed = [data.dev, data.test, *(part.path for part in data.train)]

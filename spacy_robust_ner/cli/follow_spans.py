@@ -162,4 +162,4 @@ def _show(course: SpanCourse) -> None:
         rows.append((str(stage.epochs), *cells))
     header = ("epochs", *names, *(f"'{text}'" for text in course.texts))
     msg.text("Mean probability of being an entity (spans)")
-    msg.table(rows, header=header, aligns=tuple("r" for _ in header), divider=True)
+    msg.table(rows, header=header, aligns=tuple("r" for _ in header), divider=True, max_col=60)

@@ -153,6 +153,8 @@ def missampling_cli(
 
     'weighted-outside' is the weighted sampler with "no entity" among the labels in the maximum of
     eq. 15, as it is printed: its weights hardly differ, and its rate is that of uniform sampling.
+    'weighted-sparing' is the one with prefer_hard = false, which only spares what looks like an
+    entity.
     """
     if plot is not None:
         check_drawable(plot)

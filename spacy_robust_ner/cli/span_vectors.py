@@ -1,6 +1,8 @@
 """``span-vectors``: how far a model keeps the vectors of labels apart."""
 
-from pathlib import Path
+from collections.abc import Sequence
+from itertools import takewhile
+from pathlib import Path, PurePath
 from typing import Annotated
 
 import spacy
@@ -71,8 +73,8 @@ def span_vectors_cli(
         check_drawable(plot)
     setup_gpu(gpu_id, silent=True)
     found = {
-        model: span_vectors(model, data, spans=spans, component=component, seed=seed)
-        for model in models
+        name: span_vectors(model, data, spans=spans, component=component, seed=seed)
+        for model, name in zip(models, tell_apart(models), strict=True)
     }
     figures = {name: projection.as_dict() for name, projection in found.items()}
     if plot is not None:
@@ -88,4 +90,25 @@ def span_vectors_cli(
         for name, p in found.items()
     ]
     header = ("pipeline", "same label", "other label", "no entity", "spans")
-    msg.table(rows, header=header, aligns=("l", *"rrrr"), divider=True)
+    msg.table(rows, header=header, aligns=("l", *"rrrr"), divider=True, max_col=100)
+
+
+def tell_apart(models: Sequence[str]) -> list[str]:
+    """Shorten the names of pipelines to what tells them apart.
+
+    models (Sequence[str]): Directories or packages.
+    RETURNS (List[str]): The same without the first and last directories that all have in common.
+    """
+    parts = [PurePath(model).parts for model in models]
+    if len(set(parts)) < len(parts) or len(parts) < 2:
+        return list(models)
+    first = _common(parts)
+    last = _common([own[first:][::-1] for own in parts])
+    names = ["/".join(own[first : len(own) - last]) for own in parts]
+    return names if all(names) else list(models)
+
+
+def _common(parts: Sequence[Sequence[str]]) -> int:
+    """RETURNS (int): How many items all sequences begin with."""
+    alike = (len(set(items)) == 1 for items in zip(*parts, strict=False))
+    return sum(1 for _ in takewhile(bool, alike))

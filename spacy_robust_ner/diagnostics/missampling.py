@@ -43,7 +43,6 @@ SamplerKind = Callable[[float, int], NegativeSampler]
 # Makes a sampler for one repetition.
 SamplerOfRepetition = Callable[[int], NegativeSampler]
 
-OWN = "own"
 SAMPLERS: Mapping[str, tuple[float | None, SamplerKind]] = {
     "all": (None, lambda rate, seed: AllSampler()),
     "uniform": (0.35, lambda rate, seed: UniformSampler(rate=rate, seed=seed)),
@@ -51,6 +50,10 @@ SAMPLERS: Mapping[str, tuple[float | None, SamplerKind]] = {
     "weighted-outside": (
         0.35,
         lambda rate, seed: WeightedSampler(rate=rate, seed=seed, outside_in_max=True),
+    ),
+    "weighted-sparing": (
+        0.35,
+        lambda rate, seed: WeightedSampler(rate=rate, seed=seed, prefer_hard=False),
     ),
     "top-similarity": (0.05, lambda rate, seed: TopSimilaritySampler(share=rate, seed=seed)),
     "fraction": (0.5, lambda rate, seed: FractionSampler(share=rate, seed=seed)),
@@ -161,7 +164,7 @@ def measure_missampling(
     pipe = find_component(nlp, component)
     makers = dict(samplers or {})
     if own:
-        makers = {OWN: lambda _: pipe.sampler, **makers}
+        makers = {f"own ({type(pipe.sampler).__name__})": lambda _: pipe.sampler, **makers}
     made = {name: [make(i) for i in range(repetitions)] for name, make in makers.items()}
     epoch = pipe.progress.epoch if epoch is None else epoch
     state = pipe.sampler.get_state()

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from .projection import Projection
 from .sparsity_plot import check_drawable
 
 _MARKERS = "osD^vP*X"
+# Characters that fit above a panel.
+_TITLE_WIDTH = 55
 
 
 def draw_projections(projections: Mapping[str, Projection], path: Path) -> None:
@@ -37,7 +40,7 @@ def draw_projections(projections: Mapping[str, Projection], path: Path) -> None:
                 label="no entity" if label == OUTSIDE else label,
             )
         axes.set_title(
-            f"{name}\nmean cosine: same label {projection.within:.2f}, other "
+            f"{fill(name, _TITLE_WIDTH)}\nmean cosine: same label {projection.within:.2f}, other "
             f"{projection.between:.2f}, no entity {projection.to_outside:.2f}",
             fontsize=9,
         )

@@ -252,7 +252,7 @@ def test_measuring_leaves_the_component_as_it_was(trained):
     before = pipe.sampler.get_state(), pipe.to_bytes()
     report = measure_missampling(nlp, pair_corpora(masked, gold), repetitions=2)
     assert (pipe.sampler.get_state(), pipe.to_bytes()) == before
-    assert report.samplers[0].name == "own"
+    assert report.samplers[0].name == "own (UniformSampler)"
     assert report.samplers[0].negatives > 0
 
 
@@ -281,6 +281,8 @@ def test_samplers_are_made_as_asked():
     assert set(parse_sampler("uniform=0.1,0.35")) == {"uniform=0.1", "uniform=0.35"}
     (weighted,) = parse_sampler("weighted-outside=0.5", seed=5).values()
     assert (weighted(0).rate, weighted(0).outside_in_max) == (0.5, True)
+    (sparing,) = parse_sampler("weighted-sparing").values()
+    assert (sparing(0).outside_in_max, sparing(0).prefer_hard) == (False, False)
     assert weighted(1).get_state() == weighted(1).get_state() != weighted(0).get_state()
     for name in SAMPLERS:
         assert len(parse_sampler(name)) == 1
@@ -350,7 +352,7 @@ def test_command_tables_json_and_plot(saved, tmp_path):
     assert "missampling %" in result.output
     assert "eq. 6 %" in result.output
     figures = json.loads(output.read_text(encoding="utf8"))
-    names = ["own", "uniform=0.1", "uniform=0.5", "all"]
+    names = ["own (UniformSampler)", "uniform=0.1", "uniform=0.5", "all"]
     assert [sampler["name"] for sampler in figures["samplers"]] == names
     assert all(f"{100 * sampler['mean']:.3f}" in result.output for sampler in figures["samplers"])
     assert "<svg" in plot.read_text(encoding="utf8")
@@ -366,7 +368,7 @@ def test_command_with_a_config(saved, tmp_path):
     assert first.exit_code == 0, first.output
     figures = json.loads(first.stdout)
     assert figures == json.loads(second.stdout)
-    assert (figures["epoch"], figures["samplers"][0]["name"]) == (0, "own")
+    assert (figures["epoch"], figures["samplers"][0]["name"]) == (0, "own (WeightedSampler)")
     assert 0 < figures["samplers"][0]["mean"] < 0.3
 
 
@@ -385,7 +387,7 @@ def test_rates_by_masking(saved, tmp_path):
     assert 0 < few["unlabeled"] < many["unlabeled"] < few["entities"] == many["entities"]
     for report in (few, many):
         own, everything = report["samplers"]
-        assert (own["name"], everything["name"]) == ("own", "all")
+        assert (own["name"], everything["name"]) == ("own (UniformSampler)", "all")
         assert everything["mean"] == pytest.approx(everything["mean_if_uniform"])
         assert everything["missampled"] == 10 * report["unlabeled"]
         assert f"{100 * own['mean']:.3f}" in result.output

@@ -8,6 +8,7 @@ from spacy.training import Example
 from typer.testing import CliRunner
 
 from spacy_robust_ner.cli import app
+from spacy_robust_ner.cli.span_vectors import tell_apart
 from spacy_robust_ner.corpus.io import write_docs
 from spacy_robust_ner.diagnostics.projection import (
     SpanVectors,
@@ -103,6 +104,23 @@ def test_vectors_are_those_of_the_head(trained):
     assert same.texts == found.texts
     assert collect_span_vectors(nlp, pipe, docs, batch_size=3, seed=1).texts != found.texts
     assert collect_span_vectors(nlp, pipe, docs, spans=7).labels == ["PER"] * 3 + ["O"] * 3
+
+
+@pytest.mark.parametrize(
+    ("models", "names"),
+    [
+        (["runs/a/model-best"], ["runs/a/model-best"]),
+        (["runs/a/model-best", "runs/b/model-best"], ["a", "b"]),
+        (["runs/a/best", "runs/b/c/best", "runs/a/last"], ["a/best", "b/c/best", "a/last"]),
+        (["/x/a", "/y/a"], ["x", "y"]),
+        (["one_package", "another"], ["one_package", "another"]),
+        # Nothing would be left of the shorter one, or nothing tells them apart.
+        (["runs/a", "runs/a/b"], ["runs/a", "runs/a/b"]),
+        (["runs/a", "runs/a"], ["runs/a", "runs/a"]),
+    ],
+)
+def test_names_tell_pipelines_apart(models, names):
+    assert tell_apart(models) == names
 
 
 def test_command(trained, tmp_path):
