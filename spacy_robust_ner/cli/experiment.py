@@ -1,9 +1,10 @@
 """``experiment``: train and evaluate every cell of an experiment file."""
 
+import shutil
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 from wasabi import msg
@@ -73,12 +74,25 @@ def experiment_cli(
         executor = LocalExecutor(workers=workers, gpu_ids=gpus, threads=threads)
     # Ended from outside, the command shall end its runs as well, as it does for Ctrl+C. Ray has a
     # handler of its own until then, which aborts.
+    status = StatusLine(sys.stderr)
+
+    def show_end(name: str, result: dict[str, Any] | None, progress: Progress) -> None:
+        status.clear()
+        _show(name, result, progress)
+
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         summary = run_experiment(
-            experiment, output, executor=executor, force=force, on_start=_announce, on_end=_show
+            experiment,
+            output,
+            executor=executor,
+            force=force,
+            on_start=_announce,
+            on_wait=status.show if status.visible else None,
+            on_end=show_end,
         )
     finally:
+        status.clear()
         signal.signal(signal.SIGTERM, before)
     msg.info(f"{len(summary.trained)} runs trained, {len(summary.kept)} kept from before")
     for name, log in summary.failed.items():
@@ -117,6 +131,36 @@ def _announce(summary: RunSummary, progress: Progress) -> None:
             f"{progress.total} runs to do, {progress.slots} at a time; {len(summary.kept)} kept "
             "from before"
         )
+
+
+class StatusLine:
+    """The last line of a terminal, which says how far the runs are until one of them ends.
+
+    stream (TextIO): The terminal; on anything else, the line is not visible.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.visible = stream.isatty()
+
+    def show(self, progress: Progress) -> None:
+        """progress (Progress): What to say now."""
+        shares = ", ".join(f"{share:.0%}" for share in progress.running)
+        parts = [f"{progress.done}/{progress.total} done", f"running: {shares or 'none yet'}"]
+        if remaining := progress.remaining():
+            parts.append(f"about {_duration(remaining)} left")
+        line = "  ".join(parts)[: shutil.get_terminal_size().columns - 1]
+        self._write(line)
+
+    def clear(self) -> None:
+        """Make room for other output."""
+        self._write("")
+
+    def _write(self, line: str) -> None:
+        if self.visible:
+            # Back to the beginning of the line, and erase it.
+            self.stream.write(f"\r\x1b[2K{line}")
+            self.stream.flush()
 
 
 def _last_line(log: Path) -> str:

@@ -27,8 +27,12 @@ class Executor(Protocol):
         """job (Job): A cell to run as soon as there is room."""
         ...
 
-    def next_finished(self) -> tuple[Job, Outcome]:
-        """RETURNS (Tuple[Job, Outcome]): The next of the submitted cells that ends."""
+    def next_finished(self, timeout: float | None = None) -> tuple[Job, Outcome] | None:
+        """Wait for the next of the submitted cells that ends.
+
+        timeout (Optional[float]): Seconds to wait at most.
+        RETURNS (Optional[Tuple[Job, Outcome]]): The cell; None if none has ended by then.
+        """
         ...
 
     def stop(self) -> None:
@@ -69,9 +73,11 @@ class LocalExecutor:
         """job (Job): A cell to run as soon as there is room."""
         self._running[self._pool.submit(self._run_in_slot, job)] = job
 
-    def next_finished(self) -> tuple[Job, Outcome]:
-        """RETURNS (Tuple[Job, Outcome]): The next of the submitted cells that ends."""
-        done, _ = wait(self._running, return_when=FIRST_COMPLETED)
+    def next_finished(self, timeout: float | None = None) -> tuple[Job, Outcome] | None:
+        """RETURNS (Optional[Tuple[Job, Outcome]]): The next of the submitted cells that ends."""
+        done, _ = wait(self._running, timeout=timeout, return_when=FIRST_COMPLETED)
+        if not done:
+            return None
         future = done.pop()
         return self._running.pop(future), future.result()
 

@@ -1,6 +1,7 @@
 """A cell's process: started in a staging directory, published as a whole or not at all."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,8 @@ STAGING_SUFFIX = ".partial"
 _GRACE_SECONDS = 10
 _POLL_SECONDS = 0.5
 _LOG_TAIL = 20
+# A row of the table that `spacy train` prints: epoch, step, losses and scores.
+LOGGED_STEP = re.compile(r"^ *\d+ +(\d+) +-?\d", re.MULTILINE)
 
 
 class Stopped(Exception):
@@ -59,6 +62,18 @@ class Job:
     def staging(self) -> Path:
         """RETURNS (Path): Where the cell is while it runs."""
         return self.output / f".{self.name}{STAGING_SUFFIX}"
+
+    def share_done(self) -> float | None:
+        """RETURNS (Optional[float]): How much of its training the cell has behind it, by its last
+        evaluation; None if it does not run.
+        """
+        log = self.staging / LOG_FILE
+        try:
+            steps = LOGGED_STEP.findall(log.read_text(encoding="utf8", errors="replace"))
+        except FileNotFoundError:
+            return None
+        total = self.settings["max_steps"]
+        return min(1.0, int(steps[-1]) / total) if steps and total else 0.0
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """How long an experiment still takes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from statistics import mean
 from time import monotonic
@@ -10,8 +10,9 @@ from .matrix import Cell
 
 @dataclass
 class Progress:
-    """Estimates the remaining time from the cells that finished in this run. Kept cells tell
-    nothing, since they may be from another machine; neither do failed ones.
+    """Estimates the remaining time from the cells that finished in this run, and from how far the
+    running ones are. Kept cells tell nothing, since they may be from another machine; neither do
+    failed ones.
 
     cells (List[Cell]): The cells to run.
     slots (int): How many of them run at a time.
@@ -23,6 +24,8 @@ class Progress:
     clock: Callable[[], float] = monotonic
     _ended: dict[str, float] = field(default_factory=dict)
     _finished: dict[str, float] = field(default_factory=dict)
+    _started_at: dict[str, float] = field(default_factory=dict)
+    _running: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._started = self.clock()
@@ -37,6 +40,20 @@ class Progress:
         """RETURNS (int): How many cells there are."""
         return len(self.cells)
 
+    @property
+    def running(self) -> list[float]:
+        """RETURNS (List[float]): How far each running cell is, as a share of its training."""
+        return list(self._running.values())
+
+    def watch(self, shares: Mapping[str, float]) -> None:
+        """Note how far the running cells are.
+
+        shares (Mapping[str, float]): The share of its training that each of them has behind it.
+        """
+        for name in shares:
+            self._started_at.setdefault(name, self.clock())
+        self._running = dict(shares)
+
     def end(self, name: str, seconds: float, *, finished: bool = True) -> None:
         """Note that a cell has ended.
 
@@ -45,6 +62,7 @@ class Progress:
         finished (bool): Whether it has a result.
         """
         self._ended[name] = seconds
+        self._running.pop(name, None)
         if finished:
             self._finished[name] = seconds
 
@@ -53,25 +71,35 @@ class Progress:
         open_cells = [cell for cell in self.cells if cell.name not in self._ended]
         if not open_cells:
             return 0.0
-        if not self._finished:
+        known = {**self._foreseen(), **self._finished}
+        if not known:
             return None
-        work = sum(self._expected(cell) for cell in open_cells)
+        work = sum(self._expected(cell, known) for cell in open_cells)
         # What the slots have done beyond the ended cells, they have done for running ones.
         busy = self.slots * (self.clock() - self._started) - sum(self._ended.values())
         slots = min(self.slots, len(open_cells))
         return max(0.0, work - max(0.0, busy)) / slots
 
-    def _expected(self, cell: Cell) -> float:
-        """What cells of the same kind took, or the most similar ones that have finished."""
-        finished = [other for other in self.cells if other.name in self._finished]
+    def _foreseen(self) -> dict[str, float]:
+        """What running cells will have taken, if they go on as they have begun."""
+        return {
+            name: (self.clock() - self._started_at[name]) / share
+            for name, share in self._running.items()
+            if share
+        }
+
+    def _expected(self, cell: Cell, known: Mapping[str, float]) -> float:
+        """What the cell itself takes, or cells of the same kind, or the most similar ones."""
+        others = [other for other in self.cells if other.name in known]
         for kind in _KINDS:
-            alike = [self._finished[o.name] for o in finished if kind(o) == kind(cell)]
+            alike = [known[other.name] for other in others if kind(other) == kind(cell)]
             if alike:
                 return mean(alike)
-        return mean(self._finished.values())
+        return mean(known.values())
 
 
 _KINDS: tuple[Callable[[Cell], object], ...] = (
+    lambda cell: cell.name,
     lambda cell: (cell.dataset.name, cell.variant.name, cell.encoder.name),
     lambda cell: (cell.dataset.name, cell.variant.method, cell.encoder.name),
     lambda cell: (cell.variant.method, cell.encoder.name),

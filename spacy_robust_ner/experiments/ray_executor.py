@@ -63,9 +63,12 @@ class RayExecutor:
         reference = self._task.options(name=job.name).remote(job, self._resources, self._stop)
         self._running[reference] = job
 
-    def next_finished(self) -> tuple[Job, Outcome]:
-        """RETURNS (Tuple[Job, Outcome]): The next of the submitted cells that ends."""
-        (reference, *_), _ = self._ray.wait(list(self._running), num_returns=1)
+    def next_finished(self, timeout: float | None = None) -> tuple[Job, Outcome] | None:
+        """RETURNS (Optional[Tuple[Job, Outcome]]): The next of the submitted cells that ends."""
+        ended, _ = self._ray.wait(list(self._running), num_returns=1, timeout=timeout)
+        if not ended:
+            return None
+        (reference,) = ended
         job = self._running.pop(reference)
         try:
             outcome: Outcome = self._ray.get(reference)

@@ -22,6 +22,7 @@ from .results import valid_result, write_failures, write_results
 
 Result = dict[str, Any]
 State = Literal["finished", "outdated", "failed", "to do"]
+_WAIT_SECONDS = 2.0
 
 
 @dataclass
@@ -45,6 +46,7 @@ def run_experiment(
     executor: Executor | None = None,
     force: bool = False,
     on_start: Callable[[RunSummary, Progress], None] | None = None,
+    on_wait: Callable[[Progress], None] | None = None,
     on_end: Callable[[str, Result | None, Progress], None] | None = None,
 ) -> RunSummary:
     """Run all cells that have no valid result yet. A failing cell does not stop the others, and a
@@ -56,6 +58,7 @@ def run_experiment(
     executor (Optional[Executor]): Where cells run; by default one at a time on the CPU.
     force (bool): Run also what has a valid result.
     on_start (Optional[Callable]): Hears what was kept and what there is to do.
+    on_wait (Optional[Callable]): Hears every few seconds how far the running cells are.
     on_end (Optional[Callable]): Sees each cell as it ends, with its result or None.
     RETURNS (RunSummary): What ran, was kept, and failed.
     """
@@ -73,7 +76,7 @@ def run_experiment(
             run = _Run(plans, output, executor, kept)
             if on_start is not None:
                 on_start(run.summary, run.progress)
-            run.run(on_end)
+            run.run(on_wait, on_end)
             if not matrix.keep_models:
                 run.drop_first_stages()
             return run.summary
@@ -141,18 +144,30 @@ class _Run:
         self.progress = Progress(cells, executor.slots)
         self.first_stages = {name: plan.cell.first_stage for name, plan in plans.items()}
 
-    def run(self, on_end: Callable[[str, Result | None, Progress], None] | None) -> None:
+    def run(
+        self,
+        on_wait: Callable[[Progress], None] | None,
+        on_end: Callable[[str, Result | None, Progress], None] | None,
+    ) -> None:
         """Run the cells that are left; see run_experiment."""
         self._submit(after=None)
         while self.progress.done < self.progress.total:
-            job, outcome = self.executor.next_finished()
-            self._end(job, outcome, on_end)
+            ended = self.executor.next_finished(None if on_wait is None else _WAIT_SECONDS)
+            if ended is not None:
+                self._end(*ended, on_end)
+            elif on_wait is not None:
+                self._watch()
+                on_wait(self.progress)
 
     def drop_first_stages(self) -> None:
         """Remove pipelines that were kept only for cells which have finished by now."""
         waiting = {stage for name, stage in self.first_stages.items() if name not in self.results}
         for stage in {*self.first_stages.values()} - waiting - {None}:
             shutil.rmtree(self.output / str(stage) / MODEL, ignore_errors=True)
+
+    def _watch(self) -> None:
+        shares = {name: job.share_done() for name, job in self.todo.items()}
+        self.progress.watch({name: share for name, share in shares.items() if share is not None})
 
     def _submit(self, *, after: str | None) -> None:
         """Submit the cells whose first stage has just ended, or which have none to wait for."""

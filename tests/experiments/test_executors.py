@@ -1,3 +1,4 @@
+import io
 import threading
 import time
 from pathlib import Path
@@ -6,9 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 from spacy_robust_ner.cli import app
-from spacy_robust_ner.cli.experiment import parse_gpu_ids
+from spacy_robust_ner.cli.experiment import StatusLine, parse_gpu_ids
 from spacy_robust_ner.experiments.executors import LocalExecutor, available_cores, visible_gpu
 from spacy_robust_ner.experiments.jobs import Job, Outcome
+from spacy_robust_ner.experiments.progress import Progress
 
 
 def job(name):
@@ -91,6 +93,39 @@ def test_stopping_starts_nothing_more():
         time.sleep(0.01)
     executor.stop()
     assert started == ["cell0"]
+
+
+def test_waiting_ends_after_a_while():
+    done = threading.Event()
+
+    def run(job, resources, stop):
+        done.wait(30)
+        return Outcome(True, 1.0)
+
+    executor = LocalExecutor(run=run)
+    executor.submit(job("cell"))
+    assert executor.next_finished(timeout=0.05) is None
+    done.set()
+    assert executor.next_finished(timeout=30) == (job("cell"), Outcome(True, 1.0))
+    executor.stop()
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_status_line_is_for_terminals():
+    progress = Progress([], 1)
+    progress.watch({"a": 0.4, "b": 0.0})
+    for stream, seen in (
+        (Terminal(), "\r\x1b[2K0/0 done  running: 40%, 0%\r\x1b[2K"),
+        (io.StringIO(), ""),
+    ):
+        status = StatusLine(stream)
+        status.show(progress)
+        status.clear()
+        assert stream.getvalue() == seen
 
 
 @pytest.mark.parametrize(("value", "gpus"), [("-1", []), ("0", [0]), ("0,2", [0, 2])])

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from spacy_robust_ner.cli import app
 from spacy_robust_ner.corpus.io import write_docs
+from spacy_robust_ner.experiments.jobs import LOGGED_STEP
 
 
 def invoke(*arguments):
@@ -43,6 +44,8 @@ def test_cells_leave_everything_to_judge_and_repeat_them(experiment, change, tmp
     assert line["peak_bytes"] > 50 * 2**20
     assert line["seconds"] > line["training_seconds"] > 0
     assert (line["device"], line["seed"], line["mask_rate"]) == ("cpu", 3, 0.5)
+    # The steps by which a running cell is watched.
+    assert LOGGED_STEP.findall((cell / "log.txt").read_text()) == ["0", "10", "20", "30"]
     history = list(srsly.read_jsonl(cell / "history.jsonl"))
     assert [evaluation["step"] for evaluation in history] == [0, 10, 20, 30]
     best = max(evaluation["score"] for evaluation in history)

@@ -62,6 +62,27 @@ def test_running_cells_are_partly_done():
     assert (progress.done, progress.total) == (1, 4)
 
 
+def test_estimate_before_the_first_cell_has_finished():
+    slow, *others = [cell for cell in make_cells(seeds=4) if cell.variant.name == "slow"]
+    now = 0.0
+    progress = Progress([slow, *others], 1, clock=lambda: now)
+    progress.watch({slow.name: 0.0})
+    assert (progress.running, progress.remaining()) == ([0.0], None)
+    now = 30.0
+    progress.watch({slow.name: 0.25})
+    # 30 of 120 seconds are over.
+    assert progress.remaining() == pytest.approx(90 + 3 * 120)
+    now = 100.0
+    progress.end(slow.name, 100.0)
+    assert progress.running == []
+    assert progress.remaining() == pytest.approx(300.0)
+    progress.watch({others[0].name: 0.0})
+    now = 150.0
+    progress.watch({others[0].name: 0.25})
+    # It takes twice as long as the first one.
+    assert progress.remaining() == pytest.approx(150 + 2 * 150)
+
+
 def test_failures_tell_nothing():
     cells = [cell for cell in make_cells(seeds=4) if cell.variant.name == "slow"]
     now = 0.0

@@ -1,6 +1,8 @@
 """What the runner does with cells that end as the test wants, without training."""
 
 import fcntl
+import shutil
+import time
 
 import pytest
 import spacy
@@ -8,6 +10,7 @@ import srsly
 from spacy.tokens import Doc
 
 from spacy_robust_ner.corpus.io import write_docs
+from spacy_robust_ner.experiments import runner
 from spacy_robust_ner.experiments.executors import LocalExecutor
 from spacy_robust_ner.experiments.jobs import Outcome, refuse_job
 from spacy_robust_ner.experiments.matrix_file import load_matrix
@@ -161,6 +164,35 @@ def test_two_runs_do_not_share_a_directory(experiment, tmp_path):
         with pytest.raises(ValueError, match="R208"):
             run(experiment, runs)
     run(experiment, runs)
+
+
+def test_running_cells_are_watched(experiment, change, tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "_WAIT_SECONDS", 0.01)
+    change(methods=["ner"], overrides={"training.max_steps": 40})
+    heard = []
+    table = "E    #       LOSS NER  ENTS_F  SCORE \n---  ------  --------  ------  ------\n"
+    logs = ["starting", table, table + "  0       0     12.50    0.00    0.00\n"]
+    logs.append(logs[-1] + "  1      10      3.50   50.00    0.50\n[2026-11-18] 7 warnings\n")
+
+    def logging(job, resources, stop):
+        job.staging.mkdir(parents=True)
+        for log in logs:
+            (job.staging / "log.txt").write_text(log, encoding="utf8")
+            before = len(heard)
+            while len(heard) < before + 2:
+                time.sleep(0.01)
+        shutil.rmtree(job.staging)
+        return Pretender()(job, resources, stop)
+
+    def listen(progress):
+        assert (progress.done, progress.total) == (0, 1)
+        heard.append(progress.running)
+
+    assert run(experiment, tmp_path / "runs", logging, on_wait=listen).trained == [NER]
+    seen = [shares for shares in heard if shares]
+    assert seen[0] == [0.0]
+    assert seen[-1] == [0.25]
+    assert seen == sorted(seen)
 
 
 def test_left_overs_of_a_killed_run_go_away(experiment, tmp_path):
