@@ -72,14 +72,14 @@ def experiment_cli(
         executor = RayExecutor(ray, gpu=bool(gpus), threads=threads or 1)
     else:
         executor = LocalExecutor(workers=workers, gpu_ids=gpus, threads=threads)
-    # Ended from outside, the command shall end its runs as well, as it does for Ctrl+C. Ray has a
-    # handler of its own until then, which aborts.
     status = StatusLine(sys.stderr)
 
     def show_end(name: str, result: dict[str, Any] | None, progress: Progress) -> None:
         status.clear()
         _show(name, result, progress)
 
+    # Ended from outside, the command shall end its runs as well, as it does for Ctrl+C. Ray has a
+    # handler of its own until then, which aborts.
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         summary = run_experiment(

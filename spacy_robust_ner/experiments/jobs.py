@@ -20,8 +20,8 @@ STAGING_SUFFIX = ".partial"
 _GRACE_SECONDS = 10
 _POLL_SECONDS = 0.5
 _LOG_TAIL = 20
-# A row of the table that `spacy train` prints: epoch, step, losses and scores.
-LOGGED_STEP = re.compile(r"^ *\d+ +(\d+) +-?\d", re.MULTILINE)
+# A row of the table that `spacy train` prints: epoch and step, then losses and scores.
+LOGGED_STEP = re.compile(r"^ *(\d+) +(\d+) +-?\d", re.MULTILINE)
 
 
 class Stopped(Exception):
@@ -69,11 +69,15 @@ class Job:
         """
         log = self.staging / LOG_FILE
         try:
-            steps = LOGGED_STEP.findall(log.read_text(encoding="utf8", errors="replace"))
+            rows = LOGGED_STEP.findall(log.read_text(encoding="utf8", errors="replace"))
         except FileNotFoundError:
             return None
-        total = self.settings["max_steps"]
-        return min(1.0, int(steps[-1]) / total) if steps and total else 0.0
+        if not rows:
+            return 0.0
+        # Whichever comes first ends training; 0 and -1 are no limits.
+        limits = (self.settings["max_epochs"], self.settings["max_steps"])
+        shares = [int(n) / limit for n, limit in zip(rows[-1], limits, strict=True) if limit > 0]
+        return min(1.0, max(shares, default=0.0))
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,7 @@ def make_plans(matrix: Matrix, output: Path, *, gpu: bool, prepare: bool = True)
             "recovery_documents": matrix.recovery_documents,
             "keep_model": matrix.keep_models or cell.name in stages,
             "gpu_id": 0 if gpu else -1,
+            "max_epochs": config["training"]["max_epochs"],
             "max_steps": config["training"]["max_steps"],
             "fingerprint": fingerprint,
         }

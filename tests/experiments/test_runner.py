@@ -166,9 +166,15 @@ def test_two_runs_do_not_share_a_directory(experiment, tmp_path):
     run(experiment, runs)
 
 
-def test_running_cells_are_watched(experiment, change, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("limits", "share"),
+    [((40, 0), 0.25), ((40, 2), 0.5), ((0, 10), 0.1), ((0, -1), 0.0), ((5, 0), 1.0)],
+)
+def test_running_cells_are_watched(experiment, change, tmp_path, monkeypatch, limits, share):
     monkeypatch.setattr(runner, "_WAIT_SECONDS", 0.01)
-    change(methods=["ner"], overrides={"training.max_steps": 40})
+    steps, epochs = limits
+    settings = {"training.max_steps": steps, "training.max_epochs": epochs}
+    change(methods=["ner"], overrides=settings)
     heard = []
     table = "E    #       LOSS NER  ENTS_F  SCORE \n---  ------  --------  ------  ------\n"
     logs = ["starting", table, table + "  0       0     12.50    0.00    0.00\n"]
@@ -191,7 +197,7 @@ def test_running_cells_are_watched(experiment, change, tmp_path, monkeypatch):
     assert run(experiment, tmp_path / "runs", logging, on_wait=listen).trained == [NER]
     seen = [shares for shares in heard if shares]
     assert seen[0] == [0.0]
-    assert seen[-1] == [0.25]
+    assert seen[-1] == [share]
     assert seen == sorted(seen)
 
 
