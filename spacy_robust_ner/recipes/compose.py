@@ -9,7 +9,7 @@ from ..errors import Errors
 from .catalogue import ENCODERS, METHODS
 
 # Blocks of an encoder that go into the components which use it.
-_LISTENER, _HEAD = "listener", "head"
+_LISTENER, _HEAD, _PARSER = "listener", "head", "parser"
 
 
 def make_config(
@@ -36,12 +36,15 @@ def make_config(
     config = Config()
     for block in ENCODERS[encoder].blocks:
         config = config.merge(_read_block("encoders", block))
-    listener, head_settings = config.pop(_LISTENER), config.pop(_HEAD, {})
+    listener = config.pop(_LISTENER)
+    head_settings, parser_settings = config.pop(_HEAD, {}), config.pop(_PARSER, {})
     method_block = _read_block("methods", method)
     for component in method_block["components"].values():
         component["model"]["tok2vec"] = listener
         if component["factory"].startswith("robust_"):
             component.update(head_settings)
+        elif component["factory"] == "ner":
+            component["model"].update(parser_settings)
     config = config.merge(method_block)
     config["nlp"]["lang"] = lang
     if "transformer" in config["components"]:

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from spacy.cli.init_config import init_config
 from spacy.schemas import ConfigSchemaTraining
 from spacy.util import load_config, load_model_from_config, registry
 
@@ -59,6 +60,13 @@ def test_transformer_with_and_without_a_gpu():
     without = make_config("span-ns", "trf", gpu=False)
     assert without["components"]["transformer"]["model"]["mixed_precision"] is False
     assert without["system"]["gpu_allocator"] is None
+
+
+@pytest.mark.parametrize(("encoder", "gpu"), [("cnn", False), ("bilstm", False), ("trf", True)])
+def test_parser_is_the_one_that_spacy_recommends(encoder, gpu):
+    recommended = init_config(lang="en", pipeline=["ner"], gpu=gpu)["components"]["ner"]["model"]
+    own = make_config("ner", encoder)["components"]["ner"]["model"]
+    assert {**own, "tok2vec": None} == {**recommended, "tok2vec": None}
 
 
 def test_language_is_set():
